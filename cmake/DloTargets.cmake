@@ -1,0 +1,110 @@
+# dlo_add_library, dlo_add_test, dlo_torch_pch; the interface targets dlo_warnings and dlo_sanitize.
+
+# ---- Interface targets ----------------------------------------------------------------------
+add_library(dlo_warnings INTERFACE)
+target_compile_options(dlo_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
+  -Wold-style-cast $<$<BOOL:${DLO_WARNINGS_FATAL}>:-Werror>)
+
+add_library(dlo_sanitize INTERFACE)
+if(DLO_SANITIZE)
+  target_compile_options(dlo_sanitize INTERFACE
+    -fsanitize=${DLO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(dlo_sanitize INTERFACE -fsanitize=${DLO_SANITIZE})
+endif()
+
+# ---- Libraries ------------------------------------------------------------------------------
+# dlo_add_library(<name> [SOURCES a.cpp ...] [DEPENDS dlo::base ...])
+# Static library dlo_<name> with alias dlo::<name>; without SOURCES an interface library.
+# Includes are rooted at src/, at the top (harness/, tests/support/).
+function(dlo_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "dlo_add_library(${name}): unknown arguments ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  if(ARG_SOURCES)
+    add_library(dlo_${name} STATIC ${ARG_SOURCES})
+    set(_scope PUBLIC)
+    target_link_libraries(dlo_${name} PRIVATE dlo_warnings)
+  else()
+    add_library(dlo_${name} INTERFACE)
+    set(_scope INTERFACE)
+  endif()
+  add_library(dlo::${name} ALIAS dlo_${name})
+  target_include_directories(dlo_${name} ${_scope}
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(dlo_${name} ${_scope} dlo_sanitize Threads::Threads ${ARG_DEPENDS})
+endfunction()
+
+# dlo_torch_pch(<target>): precompiles torch/torch.h for a target that includes it in many files.
+function(dlo_torch_pch target)
+  target_precompile_headers(${target} PRIVATE <torch/torch.h>)
+endfunction()
+
+# ---- Tests ----------------------------------------------------------------------------------
+# dlo_add_test(<name> LABEL unit|property|mpi|fault|golden|tidy|fuzz SOURCES ...
+#              DEPENDS dlo::... GTest::gtest_main [TIMEOUT s] [RANKS 1 2 3])
+# One executable <name>, one CTest test <name>; with RANKS one test <name>_np<N> a rank count,
+# started by mpirun (link dlo::mpi_main then, not GTest::gtest_main).
+# Every test has the watchdog of tests/support: one that hangs is named and aborted.
+function(dlo_add_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;DEPENDS;RANKS" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_LABEL OR NOT ARG_SOURCES)
+    message(FATAL_ERROR "dlo_add_test(${name}): needs LABEL and SOURCES; "
+                        "unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT DLO_BUILD_TESTS)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  foreach(_dep IN LISTS ARG_DEPENDS)
+    if(_dep MATCHES "::" AND NOT TARGET ${_dep})
+      dlo_skip_test(${name} ${ARG_LABEL} "${_dep} is not part of this build")
+      return()
+    endif()
+  endforeach()
+  if(ARG_RANKS AND NOT DLO_WITH_MPI)
+    dlo_skip_test(${name} ${ARG_LABEL} "DLO_WITH_MPI is off")
+    return()
+  endif()
+
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE dlo_warnings dlo_sanitize ${ARG_DEPENDS} GTest::gtest)
+  if(TARGET dlo_watchdog)
+    target_link_libraries(${name} PRIVATE dlo_watchdog)
+  endif()
+  if(ARG_RANKS)
+    foreach(_ranks IN LISTS ARG_RANKS)
+      add_test(NAME ${name}_np${_ranks}
+        COMMAND ${MPIEXEC_EXECUTABLE} -q --oversubscribe --bind-to none -np ${_ranks}
+                $<TARGET_FILE:${name}>)
+      dlo_set_test_properties(${name}_np${_ranks} ${ARG_LABEL} ${ARG_TIMEOUT} ${_ranks})
+    endforeach()
+  else()
+    add_test(NAME ${name} COMMAND ${name})
+    dlo_set_test_properties(${name} ${ARG_LABEL} ${ARG_TIMEOUT} 1)
+  endif()
+endfunction()
+
+function(dlo_set_test_properties test label timeout processors)
+  set(_suppressions "${PROJECT_SOURCE_DIR}/scripts/suppressions")
+  set_tests_properties(${test} PROPERTIES
+    LABELS ${label}
+    TIMEOUT ${timeout}
+    PROCESSORS ${processors}
+    ENVIRONMENT "OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
+DLO_TEST_TIMEOUT_S=${timeout};\
+LSAN_OPTIONS=suppressions=${_suppressions}/lsan.txt;\
+TSAN_OPTIONS=suppressions=${_suppressions}/tsan.txt halt_on_error=1;\
+UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()
+
+# A test whose subject is absent stays listed, as skipped, with the reason.
+function(dlo_skip_test name label reason)
+  message(STATUS "test ${name} skipped: ${reason}")
+  add_test(NAME ${name} COMMAND ${CMAKE_COMMAND} -E echo "skipped: ${reason}")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_REGULAR_EXPRESSION "skipped: ")
+endfunction()
