@@ -1,0 +1,46 @@
+// Owns: CopyRecipe: source boxes to destination boxes of one parameter. The only place where TP
+// slices, fused or packed rows and reorders are stated; the loader, deferred transforms and cache
+// publication all execute it.
+// Must not own: files or devices. Pure values; execute() copies bytes between given views.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/tensor_view.h"
+
+namespace dlo::contracts {
+
+// A box of a tensor: start and extent per dimension, in elements.
+struct Box {
+  std::vector<std::int64_t> start;
+  std::vector<std::int64_t> extent;
+};
+
+struct BoxCopy {
+  std::string source_key;  // checkpoint key
+  Box source;
+  Box destination;  // same extents as source
+};
+
+struct CopyRecipe {
+  std::vector<BoxCopy> copies;
+
+  // The whole tensor `source_key` of `shape` onto itself.
+  [[nodiscard]] static CopyRecipe identity(std::string source_key, const Shape& shape);
+};
+
+// True when the destination boxes cover every element of `shape` exactly once and no source or
+// destination box leaves its tensor; otherwise a refusal that names the gap or overlap. Checked by
+// counting elements and testing boxes pairwise.
+[[nodiscard]] Status check_recipe(const CopyRecipe& recipe, const Shape& shape);
+
+// Copies `copy.source` of `source` into `copy.destination` of a contiguous tensor of
+// `destination_shape` at `destination`. Shapes, boxes and dtypes must agree: shape_mismatch and
+// dtype_mismatch otherwise. Contiguous runs are copied with one memcpy each.
+[[nodiscard]] Status execute_copy(const BoxCopy& copy, const TensorView& source,
+                                  const Shape& destination_shape, DType destination_dtype,
+                                  ByteSpan destination);
+
+}  // namespace dlo::contracts

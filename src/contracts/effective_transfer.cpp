@@ -1,0 +1,27 @@
+#include "contracts/effective_transfer.h"
+
+#include "base/error.h"
+
+namespace dlo::contracts {
+
+std::string_view transfer_name(Transfer transfer) {
+  switch (transfer) {
+    case Transfer::kResident:
+      return "resident";
+    case Transfer::kRankLocal:
+      return "rank_local";
+    case Transfer::kAllGather:
+      return "all_gather";
+  }
+  throw LogicError("transfer without a name");
+}
+
+std::string_view backing_name(Backing backing) {
+  switch (backing) {
+    case Backing::kOrdinary:
+      return "ordinary";
+  }
+  throw LogicError("backing without a name");
+}
+
+}  // namespace dlo::contracts
