@@ -1,0 +1,120 @@
+// Owns: the plain values between harness and engine: RunRequest (one scenario instance) and
+// RunReport (what every rank really did and measured).
+// Must not own: scenario files, matrix expansion, comparison between runs, report text (harness).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/refusal.h"
+#include "comm/process_groups.h"
+#include "config/offload_options.h"
+#include "config/parallel_config.h"
+#include "contracts/effective_transfer.h"
+#include "platform/file_system.h"
+
+namespace dlo::engine {
+
+// The work of one run. Request i has its own latents and text states, drawn from (seed, i) alone,
+// so its output does not depend on the topology that served it.
+struct RequestSpec {
+  std::uint32_t count = 1;          // requests
+  std::uint32_t steps = 2;          // denoising steps
+  double guidance_scale = 5.0;      // above 1: two walks of the ring a step (CFG)
+  std::uint32_t latent_frames = 1;  // latent grid
+  std::uint32_t latent_height = 8;
+  std::uint32_t latent_width = 8;
+  std::uint32_t text_tokens = 16;
+  std::uint64_t seed = 0;
+};
+
+struct ModelSpec {
+  platform::Path checkpoint;              // diffusers folder (with model_index.json)
+  DType runtime_dtype = DType::kF32;      // F32 or BF16: dtype of the weights at run time
+  bool keep_fp32_modules = true;          // with BF16: diffusers' fp32 modules stay F32
+};
+
+struct PlatformSpec {
+  std::string device = "cpu";
+  std::optional<std::uint64_t> device_budget_bytes;  // imposed limit on device memory
+  std::optional<std::uint64_t> pinned_budget_bytes;  // imposed limit on pinned memory
+  std::optional<int> pin_fails_on_rank;              // this rank's pinned allocations are refused
+  std::uint64_t slow_copy_ns = 0;                    // each H2D copy takes at least this long
+  double wait_timeout_s = 30.0;                      // deadline of every host wait and collective
+};
+
+struct RunRequest {
+  std::string name;
+  ModelSpec model;
+  config::OffloadOptions options;
+  config::ParallelConfig parallel;
+  RequestSpec requests;
+  PlatformSpec platform;
+};
+
+enum class Outcome : std::uint8_t { kRuns, kRejected, kFallsBack, kFailsClosed };
+
+struct RequestDigest {
+  std::uint32_t request = 0;
+  std::string sha256;  // of the final latents' bytes
+};
+
+// Bytes that this rank owns, from the platform's books.
+struct OwnedBytes {
+  std::uint64_t host_private_now = 0;   // pageable + pinned weights that this rank holds
+  std::uint64_t host_private_peak = 0;
+  std::uint64_t pinned_now = 0;
+  std::uint64_t pinned_peak = 0;
+  std::uint64_t device_now = 0;
+  std::uint64_t device_peak = 0;
+  std::uint64_t device_limit = 0;       // what invariant I4 allows
+};
+
+// From /proc/self/smaps_rollup, after the last forward.
+struct ProcessMemory {
+  std::uint64_t rss_bytes = 0;
+  std::uint64_t pss_bytes = 0;
+  std::uint64_t private_dirty_bytes = 0;
+};
+
+// Copy ledger against the plan (I3): counts over the whole run and what the plan says they are.
+struct TrafficLedger {
+  std::uint64_t h2d_calls = 0;
+  std::uint64_t h2d_bytes = 0;
+  std::uint64_t h2d_bytes_planned = 0;
+  std::uint64_t gather_calls = 0;
+  std::uint64_t gather_bytes = 0;          // (W-1)/W of the padded total: received from peers
+  std::uint64_t gather_bytes_planned = 0;
+  std::uint64_t forward_count = 0;
+
+  [[nodiscard]] bool matches_plan() const {
+    return h2d_bytes == h2d_bytes_planned && gather_bytes == gather_bytes_planned;
+  }
+};
+
+struct RankReport {
+  int rank = 0;
+  comm::Coordinates coordinates;
+  contracts::EffectiveTransfer effective;
+  OwnedBytes owned;
+  ProcessMemory process;
+  TrafficLedger traffic;
+  std::vector<RequestDigest> outputs;     // requests that this rank answered
+  std::vector<double> forward_ms;         // wall time of each forward on this rank
+  std::vector<std::string> events;        // start-up and shut-down steps in recorded order
+};
+
+// The same on every rank that took part, except `ranks`, which only world rank 0 fills.
+struct RunReport {
+  Outcome outcome = Outcome::kRuns;
+  std::string code;                       // refusal or first downgrade; empty for kRuns
+  std::string message;                    // one line for people
+  std::vector<Refusal> violations;        // all rules that rejected the run
+  std::string output_digest;              // SHA-256 over all requests' digests in order
+  std::vector<RankReport> ranks;
+};
+
+}  // namespace dlo::engine
