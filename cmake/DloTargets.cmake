@@ -1,4 +1,4 @@
-# dlo_add_library, dlo_add_test, dlo_torch_pch; the interface targets dlo_warnings and dlo_sanitize.
+# dlo_add_library, dlo_add_test, dlo_add_fuzz_test, dlo_torch_pch; the interface targets dlo_warnings and dlo_sanitize.
 
 # ---- Interface targets ----------------------------------------------------------------------
 add_library(dlo_warnings INTERFACE)
@@ -71,6 +71,7 @@ function(dlo_add_test name)
   endif()
 
   add_executable(${name} ${ARG_SOURCES})
+  dlo_add_to_label(${name} ${ARG_LABEL})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE dlo_warnings dlo_sanitize ${ARG_DEPENDS} GTest::gtest)
   if(TARGET dlo_watchdog)
@@ -89,6 +90,14 @@ function(dlo_add_test name)
   endif()
 endfunction()
 
+# Target dlo_tests_<label> builds every test of a label.
+function(dlo_add_to_label target label)
+  if(NOT TARGET dlo_tests_${label})
+    add_custom_target(dlo_tests_${label})
+  endif()
+  add_dependencies(dlo_tests_${label} ${target})
+endfunction()
+
 function(dlo_set_test_properties test label timeout processors)
   set(_suppressions "${PROJECT_SOURCE_DIR}/scripts/suppressions")
   set_tests_properties(${test} PROPERTIES
@@ -100,6 +109,62 @@ DLO_TEST_TIMEOUT_S=${timeout};\
 LSAN_OPTIONS=suppressions=${_suppressions}/lsan.txt;\
 TSAN_OPTIONS=suppressions=${_suppressions}/tsan.txt halt_on_error=1;\
 UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()
+
+# dlo_add_fuzz_test(<name> SOURCES fuzz.cpp ... SECONDS n [LIBRARIES crypto ...] [CORPUS dir])
+# A libFuzzer program, compiled by clang 14 straight from torch-free sources (the main compiler is
+# g++), and a CTest test that runs it for n seconds from the seeds in CORPUS. Without clang 14 or
+# its fuzzer library, and in sanitizer builds, the test is listed as skipped with the reason.
+function(dlo_add_fuzz_test name)
+  cmake_parse_arguments(ARG "" "SECONDS;CORPUS" "SOURCES;LIBRARIES" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_SOURCES OR NOT ARG_SECONDS)
+    message(FATAL_ERROR "dlo_add_fuzz_test(${name}): needs SOURCES and SECONDS; "
+                        "unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT DLO_BUILD_TESTS)
+    return()
+  endif()
+  find_program(DLO_FUZZ_COMPILER clang++-14)
+  mark_as_advanced(DLO_FUZZ_COMPILER)
+  if(DLO_SANITIZE)
+    dlo_skip_test(${name} fuzz "the fuzzer brings its own sanitizers")
+    return()
+  endif()
+  if(NOT DLO_FUZZ_COMPILER)
+    dlo_skip_test(${name} fuzz "clang++-14 is missing; run scripts/setup --dev")
+    return()
+  endif()
+
+  set(_flags -std=c++20 -O1 -g1 -fsanitize=fuzzer,address,undefined
+             -fno-sanitize-recover=undefined)
+  set(_objects "")
+  foreach(_source IN LISTS ARG_SOURCES)
+    get_filename_component(_path "${_source}" ABSOLUTE)
+    file(RELATIVE_PATH _object "${PROJECT_SOURCE_DIR}" "${_path}")
+    string(REPLACE "/" "_" _object "${_object}")
+    set(_object "${CMAKE_CURRENT_BINARY_DIR}/${name}.${_object}.o")
+    add_custom_command(OUTPUT "${_object}"
+      COMMAND "${DLO_FUZZ_COMPILER}" ${_flags} "-I${PROJECT_SOURCE_DIR}/src"
+              "-I${PROJECT_SOURCE_DIR}" -MD -MF "${_object}.d" -c "${_path}" -o "${_object}"
+      DEPENDS "${_path}" DEPFILE "${_object}.d" VERBATIM)
+    list(APPEND _objects "${_object}")
+  endforeach()
+  list(TRANSFORM ARG_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE _libraries)
+  set(_program "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+  add_custom_command(OUTPUT "${_program}"
+    COMMAND "${DLO_FUZZ_COMPILER}" ${_flags} ${_objects} ${_libraries} -o "${_program}"
+    DEPENDS ${_objects} VERBATIM)
+  add_custom_target(${name} ALL DEPENDS "${_program}")
+  dlo_add_to_label(${name} fuzz)
+
+  # New inputs go to the first folder, which is the build's; the seeds are only read.
+  set(_found "${CMAKE_CURRENT_BINARY_DIR}/${name}.corpus")
+  file(MAKE_DIRECTORY "${_found}")
+  math(EXPR _timeout "${ARG_SECONDS} * 3 + 30")
+  add_test(NAME ${name}
+    COMMAND "${_program}" -max_total_time=${ARG_SECONDS} -timeout=10 -rss_limit_mb=2048
+            -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/ "${_found}" ${ARG_CORPUS})
+  dlo_set_test_properties(${name} fuzz ${_timeout} 1)
 endfunction()
 
 # A test whose subject is absent stays listed, as skipped, with the reason.
