@@ -1,4 +1,5 @@
-# dlo_add_library, dlo_add_test, dlo_add_fuzz_test, dlo_torch_pch; the interface targets dlo_warnings and dlo_sanitize.
+# dlo_add_library, dlo_add_test, dlo_add_fuzz_test, dlo_torch_pch; targets dlo_warnings and
+# dlo_sanitize.
 
 # ---- Interface targets ----------------------------------------------------------------------
 add_library(dlo_warnings INTERFACE)
