@@ -1,0 +1,39 @@
+// Owns: making a DitModel from its config.json: parameter names, shapes and dtypes, and bindings.
+// Must not own: weights or files. A new model holds no weight bytes; every block and the non-block
+// children are at their placeholders until the backend announces places. Free of torch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/result.h"
+#include "model/dit_model.h"
+
+namespace dlo::model {
+
+enum class AttentionBackend : std::uint8_t {
+  kPlain,  // our matmul-softmax-matmul, chunked over queries: the default on every platform
+  kFused,  // torch's scaled_dot_product_attention; other bytes than kPlain
+};
+
+struct ModelOptions {
+  std::string component = "transformer";  // prefix of every runtime name
+  std::int32_t ring = 0;                  // for operation labels
+  DType runtime_dtype = DType::kF32;      // F32 or BF16: dtype of the weights at run time
+  // With BF16: the modules that diffusers keeps in fp32 stay F32, as its _keep_in_fp32_modules.
+  bool keep_fp32_modules = true;
+  DType compute_dtype = DType::kF32;  // arithmetic; weights of another dtype are widened on use
+  AttentionBackend attention = AttentionBackend::kPlain;
+  std::int64_t attention_query_chunk = 1024;  // queries a chunk of the plain attention
+};
+
+// Wan 2.1 / 2.2 T2V (diffusers WanTransformer3DModel). Refusals: checkpoint_invalid (a field is
+// missing or has an impossible value), not_in_this_product (image conditioning, another class,
+// another dtype).
+[[nodiscard]] Result<std::unique_ptr<DitModel>> make_wan(const nlohmann::json& config,
+                                                         const ModelOptions& options);
+
+}  // namespace dlo::model
