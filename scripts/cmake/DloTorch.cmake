@@ -10,7 +10,8 @@ if(DLO_PYTHON3)
   # Asks where the package lies without importing it: an import takes seconds.
   execute_process(
     COMMAND "${DLO_PYTHON3}" -c
-      "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
+      "import importlib.util as u; s = u.find_spec('torch'); \
+print(s.submodule_search_locations[0] if s else '')"
     OUTPUT_VARIABLE _installed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   list(APPEND _candidates "${_installed}")
 endif()
