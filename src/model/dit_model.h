@@ -13,9 +13,11 @@
 // once for all runs that are compared: launch_set_compute_threads (model/latent_ops.h).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
+#include "base/result.h"
 #include "contracts/block_observer.h"
 #include "contracts/parameter_table.h"
 #include "model/device_tensor.h"
@@ -37,6 +39,21 @@ class ForwardTap {
   virtual void see(std::string_view name, const at::Tensor& tensor) = 0;
 };
 
+// What a caller needs to size the operands of a forward.
+struct DitGeometry {
+  std::int64_t in_channels = 0;
+  std::int64_t out_channels = 0;
+  std::int64_t text_dim = 0;
+  std::array<std::int64_t, 3> patch_size = {1, 1, 1};  // frames, height, width
+  std::int64_t max_positions = 0;                      // patches along one axis, at most
+
+  // Refuses (invalid_value) a latent grid that the patches do not divide, or that has more
+  // positions along an axis than the model knows.
+  [[nodiscard]] Status check_grid(const std::array<std::int64_t, 3>& grid) const;
+  // Tokens of one latent; precondition: check_grid.
+  [[nodiscard]] std::int64_t token_count(const std::array<std::int64_t, 3>& grid) const;
+};
+
 // Operands of one forward; all F32. F, H, W are the latent grid, divisible by the patch size.
 struct DitCall {
   DeviceTensor latents;      // [batch, in_channels, F, H, W]
@@ -54,12 +71,15 @@ class DitModel {
   // as long as the model.
   [[nodiscard]] virtual const contracts::DitSpec& spec() const = 0;
 
+  [[nodiscard]] virtual const DitGeometry& geometry() const = 0;
+
   // Called around each block of every later forward; null is the resident baseline. Not owned.
   virtual void set_observer(contracts::BlockObserver* observer) = 0;
 
   // Enqueues one forward on the compute stream: embeddings, blocks in order, output.
-  // Throws LogicError when an operand has another shape or dtype than the model wants, RunError
-  // placeholder_read, and whatever the observer throws; what was enqueued before still runs.
+  // Throws RunError invalid_value (grid) or shape_mismatch (an operand has another shape, dtype or
+  // size than the model wants) before anything is enqueued, RunError placeholder_read, and whatever
+  // the observer throws; what was enqueued before still runs.
   virtual void forward(platform::Device& device, DitCall& call) = 0;
 };
 

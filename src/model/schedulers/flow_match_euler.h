@@ -40,9 +40,9 @@ struct FlowSchedule {
 };
 
 struct ScheduleRequest {
-  std::size_t step_count = 0;         // ignored when sigmas are given
-  std::optional<double> mu;           // required with use_dynamic_shifting
-  std::vector<double> given_sigmas;   // unshifted; empty: the scheduler's own grid
+  std::size_t step_count = 0;        // ignored when sigmas are given
+  std::optional<double> mu;          // required with use_dynamic_shifting
+  std::vector<double> given_sigmas;  // unshifted; empty: the scheduler's own grid
 };
 
 // Throws LogicError for no steps, or a missing mu with dynamic shifting.
