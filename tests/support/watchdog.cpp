@@ -65,6 +65,8 @@ void Watchdog::OnTestStart(const testing::TestInfo& info) {
                 info.name());
 }
 
-void Watchdog::OnTestProgramEnd(const testing::UnitTest& /*unit_test*/) { ::alarm(0); }
+void Watchdog::OnTestProgramEnd(const testing::UnitTest& /*unit_test*/) {
+  ::alarm(0);
+}
 
 }  // namespace dlo::test_support
