@@ -151,7 +151,7 @@ function(dlo_add_fuzz_test name)
     list(APPEND _objects "${_object}")
   endforeach()
   list(TRANSFORM ARG_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE _libraries)
-  set(_program "${CMAKE_CURRENT_BINARY_DIR}/${name}")
+  set(_program "${CMAKE_CURRENT_BINARY_DIR}/${name}.program")
   add_custom_command(OUTPUT "${_program}"
     COMMAND "${DLO_FUZZ_COMPILER}" ${_flags} ${_objects} ${_libraries} -o "${_program}"
     DEPENDS ${_objects} VERBATIM)
