@@ -32,9 +32,9 @@ struct RequestSpec {
 };
 
 struct ModelSpec {
-  platform::Path checkpoint;              // diffusers folder (with model_index.json)
-  DType runtime_dtype = DType::kF32;      // F32 or BF16: dtype of the weights at run time
-  bool keep_fp32_modules = true;          // with BF16: diffusers' fp32 modules stay F32
+  platform::Path checkpoint;          // diffusers folder (with model_index.json)
+  DType runtime_dtype = DType::kF32;  // F32 or BF16: dtype of the weights at run time
+  bool keep_fp32_modules = true;      // with BF16: diffusers' fp32 modules stay F32
 };
 
 struct PlatformSpec {
@@ -64,13 +64,14 @@ struct RequestDigest {
 
 // Bytes that this rank owns, from the platform's books.
 struct OwnedBytes {
-  std::uint64_t host_private_now = 0;   // pageable + pinned weights that this rank holds
+  std::uint64_t host_private_now = 0;  // pageable + pinned weights that this rank holds
   std::uint64_t host_private_peak = 0;
   std::uint64_t pinned_now = 0;
   std::uint64_t pinned_peak = 0;
   std::uint64_t device_now = 0;
   std::uint64_t device_peak = 0;
-  std::uint64_t device_limit = 0;       // what invariant I4 allows
+  std::uint64_t device_limit = 0;        // what invariant I4 allows
+  std::uint64_t host_private_limit = 0;  // host store bytes that the mode promises (memory plan)
 };
 
 // From /proc/self/smaps_rollup, after the last forward.
@@ -86,7 +87,7 @@ struct TrafficLedger {
   std::uint64_t h2d_bytes = 0;
   std::uint64_t h2d_bytes_planned = 0;
   std::uint64_t gather_calls = 0;
-  std::uint64_t gather_bytes = 0;          // (W-1)/W of the padded total: received from peers
+  std::uint64_t gather_bytes = 0;  // (W-1)/W of the padded total: received from peers
   std::uint64_t gather_bytes_planned = 0;
   std::uint64_t forward_count = 0;
 
@@ -102,18 +103,18 @@ struct RankReport {
   OwnedBytes owned;
   ProcessMemory process;
   TrafficLedger traffic;
-  std::vector<RequestDigest> outputs;     // requests that this rank answered
-  std::vector<double> forward_ms;         // wall time of each forward on this rank
-  std::vector<std::string> events;        // start-up and shut-down steps in recorded order
+  std::vector<RequestDigest> outputs;  // requests that this rank answered
+  std::vector<double> forward_ms;      // wall time of each forward on this rank
+  std::vector<std::string> events;     // start-up and shut-down steps in recorded order
 };
 
 // The same on every rank that took part, except `ranks`, which only world rank 0 fills.
 struct RunReport {
   Outcome outcome = Outcome::kRuns;
-  std::string code;                       // refusal or first downgrade; empty for kRuns
-  std::string message;                    // one line for people
-  std::vector<Refusal> violations;        // all rules that rejected the run
-  std::string output_digest;              // SHA-256 over all requests' digests in order
+  std::string code;                 // refusal or first downgrade; empty for kRuns
+  std::string message;              // one line for people
+  std::vector<Refusal> violations;  // all rules that rejected the run
+  std::string output_digest;        // SHA-256 over all requests' digests in order
   std::vector<RankReport> ranks;
 };
 
