@@ -78,6 +78,16 @@ class FileSystem {
   [[nodiscard]] virtual Result<std::uint64_t> free_bytes(const Path& path) const = 0;
 };
 
+// A new file beside the one that it will be renamed to.
+struct TemporaryFile {
+  Path path;
+  std::unique_ptr<WritableFile> file;
+};
+
+// Creates `path` + ".tmp<n>" with the lowest n that is free, so that runs repeat and neither a
+// second writer nor what a killed one left is in the way.
+[[nodiscard]] Result<TemporaryFile> create_sibling(FileSystem& files, const Path& path);
+
 // Writes `text` to `path` so that a reader sees the old file, or none, or all of the new one:
 // temporary sibling, write, sync, rename over `path`, sync of the directory.
 [[nodiscard]] Status write_text_atomically(FileSystem& files, const Path& path,
