@@ -1,0 +1,61 @@
+#include "model/latent_ops.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/InferenceMode.h>
+
+#include <utility>
+
+#include "base/error.h"
+#include "model/torch_views.h"
+
+namespace dlo::model {
+
+namespace {
+
+const platform::OpLabel kLabel{};  // Site::kModel
+
+void require_pair(const DeviceTensor& a, const DeviceTensor& b) {
+  require(a.shape == b.shape && a.dtype == DType::kF32 && b.dtype == DType::kF32,
+          "latent operations want two F32 tensors of one shape");
+}
+
+template <typename Operation>
+void launch(platform::Device& device, Operation operation) {
+  device.launch(
+      platform::StreamKind::kCompute,
+      [operation = std::move(operation)] {
+        const c10::InferenceMode guard;
+        operation();
+      },
+      kLabel);
+}
+
+}  // namespace
+
+void launch_set_compute_threads(platform::Device& device, int thread_count) {
+  require(thread_count >= 1, "torch needs at least one thread");
+  launch(device, [thread_count] { at::set_num_threads(thread_count); });
+}
+
+void launch_fill(platform::Device& device, const DeviceTensor& tensor, float value) {
+  require(tensor.dtype == DType::kF32, "launch_fill wants an F32 tensor");
+  launch(device, [view = as_torch(tensor), value] { view.fill_(value); });
+}
+
+void launch_guidance(platform::Device& device, const DeviceTensor& conditional,
+                     const DeviceTensor& unconditional, float scale) {
+  require_pair(conditional, unconditional);
+  launch(device, [c = as_torch(conditional), u = as_torch(unconditional), scale] {
+    c.sub_(u).mul_(scale).add_(u);
+  });
+}
+
+void launch_euler_step(platform::Device& device, const DeviceTensor& latents,
+                       const DeviceTensor& velocity, float delta_sigma) {
+  require_pair(latents, velocity);
+  launch(device,
+         [x = as_torch(latents), v = as_torch(velocity), delta_sigma] { x.add_(v, delta_sigma); });
+}
+
+}  // namespace dlo::model

@@ -1,0 +1,48 @@
+#include "model/wan/wan_rope.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/outer.h>
+#include <ATen/ops/pow.h>
+
+namespace dlo::model {
+
+namespace {
+
+constexpr double kTheta = 10000.0;
+
+// Angles [positions, channels / 2] of one axis in fp64.
+at::Tensor axis_angles(std::int64_t positions, std::int64_t channels) {
+  const auto options = at::TensorOptions().dtype(at::kDouble);
+  const at::Tensor exponent = at::arange(0, channels, 2, options) / static_cast<double>(channels);
+  return at::outer(at::arange(positions, options), at::pow(kTheta, exponent).reciprocal());
+}
+
+}  // namespace
+
+RopeTables make_wan_rope(const WanConfig& config, const PatchGrid& grid) {
+  const std::int64_t side_channels = 2 * (config.attention_head_dim / 6);
+  const std::int64_t frame_channels = config.attention_head_dim - 2 * side_channels;
+  const auto [frames, height, width] = grid;
+  const auto spread = [&](const at::Tensor& angles, at::IntArrayRef shape) {
+    return angles.view(shape).expand({frames, height, width, angles.size(1)});
+  };
+  const at::Tensor angles =
+      at::cat({spread(axis_angles(frames, frame_channels), {frames, 1, 1, -1}),
+               spread(axis_angles(height, side_channels), {1, height, 1, -1}),
+               spread(axis_angles(width, side_channels), {1, 1, width, -1})},
+              -1)
+          .reshape({frames * height * width, 1, -1});
+  return RopeTables{angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
+}
+
+const RopeTables& WanRopeCache::tables(const WanConfig& config, const PatchGrid& grid) {
+  auto found = tables_.find(grid);
+  if (found == tables_.end()) {
+    found = tables_.emplace(grid, make_wan_rope(config, grid)).first;
+  }
+  return found->second;
+}
+
+}  // namespace dlo::model

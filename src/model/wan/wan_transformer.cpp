@@ -1,0 +1,229 @@
+#include "model/wan/wan_transformer.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/silu.h>
+#include <c10/core/InferenceMode.h>
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "base/codes.h"
+#include "base/error.h"
+#include "model/wan/wan_parameters.h"
+
+namespace dlo::model {
+
+namespace {
+
+namespace at_index = wan_edge_index;
+
+void show(ForwardTap* tap, std::string_view name, const at::Tensor& tensor) {
+  if (tap != nullptr) {
+    tap->see(name, tensor);
+  }
+}
+
+LinearWeights pair_at(const BlockViews& views, std::size_t index) {
+  return LinearWeights{views.tensors[index], views.tensors[index + 1]};
+}
+
+// [batch, channels, F, H, W] to [batch, tokens, channels * patch volume]: a convolution whose
+// stride is its kernel is a linear layer over patches.
+at::Tensor to_patches(const at::Tensor& latents, const WanConfig& config, const PatchGrid& grid) {
+  const auto& patch = config.patch_size;
+  return latents
+      .view({latents.size(0), latents.size(1), grid[0], patch[0], grid[1], patch[1], grid[2],
+             patch[2]})
+      .permute({0, 2, 4, 6, 1, 3, 5, 7})
+      .reshape({latents.size(0), grid[0] * grid[1] * grid[2], -1});
+}
+
+// [batch, tokens, patch volume * channels] to [batch, channels, F, H, W].
+at::Tensor from_patches(const at::Tensor& rows, const WanConfig& config, const PatchGrid& grid) {
+  const auto& patch = config.patch_size;
+  return rows
+      .view({rows.size(0), grid[0], grid[1], grid[2], patch[0], patch[1], patch[2],
+             config.out_channels})
+      .permute({0, 7, 1, 4, 2, 5, 3, 6})
+      .reshape({rows.size(0), config.out_channels, grid[0] * patch[0], grid[1] * patch[1],
+                grid[2] * patch[2]});
+}
+
+void check_operand(std::string_view name, const DeviceTensor& tensor, const Shape& wanted) {
+  const auto bytes = tensor_bytes(wanted, DType::kF32);
+  if (tensor.dtype == DType::kF32 && tensor.shape == wanted && bytes &&
+      tensor.span.bytes >= *bytes) {
+    return;
+  }
+  throw RunError(refuse(codes::kShapeMismatch,
+                        fmt::format("'{}' is {} {} in {} bytes, the model wants F32 {}", name,
+                                    dtype_name(tensor.dtype), shape_text(tensor.shape),
+                                    tensor.span.bytes, shape_text(wanted)),
+                        "operands of a forward", "size the operands by DitModel::geometry()"));
+}
+
+// Checks the operands and returns the patch grid.
+PatchGrid check_call(const DitGeometry& geometry, const DitCall& call) {
+  const Shape& latents = call.latents.shape;
+  if (latents.size() != 5 || latents[0] < 1) {
+    check_operand("latents", call.latents, {1, geometry.in_channels, 1, 1, 1});
+  }
+  const std::array<std::int64_t, 3> grid = {latents[2], latents[3], latents[4]};
+  if (const Status status = geometry.check_grid(grid); !status.ok()) {
+    throw RunError(status.refusal());
+  }
+  const std::int64_t batch = latents[0];
+  const Shape& text = call.text_states.shape;
+  const std::int64_t text_tokens = text.size() == 3 && text[1] > 0 ? text[1] : 1;
+  check_operand("latents", call.latents, {batch, geometry.in_channels, grid[0], grid[1], grid[2]});
+  check_operand("output", call.output, {batch, geometry.out_channels, grid[0], grid[1], grid[2]});
+  check_operand("text_states", call.text_states, {batch, text_tokens, geometry.text_dim});
+  const bool per_token = call.timestep.shape.size() == 2;
+  check_operand("timestep", call.timestep,
+                per_token ? Shape{batch, geometry.token_count(grid)} : Shape{batch});
+  const auto& patch = geometry.patch_size;
+  return {grid[0] / patch[0], grid[1] / patch[1], grid[2] / patch[2]};
+}
+
+DitGeometry geometry_of(const WanConfig& config) {
+  return DitGeometry{config.in_channels, config.out_channels, config.text_dim, config.patch_size,
+                     config.rope_max_seq_len};
+}
+
+std::vector<std::unique_ptr<TorchBlockBinding>> bind_blocks(contracts::DitSpec& spec) {
+  std::vector<std::unique_ptr<TorchBlockBinding>> bindings;
+  for (auto& block : spec.blocks) {
+    bindings.push_back(std::make_unique<TorchBlockBinding>(block));
+    block.binding = bindings.back().get();
+  }
+  return bindings;
+}
+
+std::vector<const TorchBlockBinding*> pointers(
+    const std::vector<std::unique_ptr<TorchBlockBinding>>& bindings) {
+  std::vector<const TorchBlockBinding*> out;
+  for (const auto& binding : bindings) {
+    out.push_back(binding.get());
+  }
+  return out;
+}
+
+// [tokens, head_dim]: each value twice, as diffusers keeps them.
+at::Tensor doubled(const at::Tensor& table) {
+  return table.squeeze(1).repeat_interleave(2, /*dim=*/1);
+}
+
+}  // namespace
+
+WanTransformer::WanTransformer(const WanConfig& config, const ModelOptions& options)
+    : config_(config),
+      attention_{options.attention, options.attention_query_chunk},
+      geometry_(geometry_of(config)),
+      spec_(describe_wan(config, options)),
+      bindings_(bind_blocks(spec_)),
+      non_block_binding_(std::make_unique<TorchBlockBinding>(spec_.non_block)),
+      sequence_(options.ring, pointers(bindings_)) {
+  spec_.non_block.binding = non_block_binding_.get();
+  label_.site = platform::Site::kModel;
+  label_.ring = options.ring;
+}
+
+void WanTransformer::set_observer(contracts::BlockObserver* observer) {
+  sequence_.set_observer(observer);
+}
+
+void WanTransformer::forward(platform::Device& device, DitCall& call) {
+  const PatchGrid grid = check_call(geometry_, call);
+  const BlockViewsRef edges = non_block_binding_->current();
+  device.launch(
+      platform::StreamKind::kCompute,
+      [this, &call, grid, edges] {
+        const c10::InferenceMode guard;
+        state_.grid = grid;
+        embed(*edges, call);
+      },
+      label_);
+  sequence_.run(device, *this, call);
+  device.launch(
+      platform::StreamKind::kCompute,
+      [this, &call, edges] {
+        const c10::InferenceMode guard;
+        write_output(*edges, call);
+        state_ = ForwardState{};
+      },
+      label_);
+}
+
+void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
+  const LinearWeights patch = pair_at(views, at_index::kPatchEmbedding);
+  state_.hidden = linear(to_patches(as_torch(call.latents), config_, state_.grid),
+                         {patch.weight.flatten(1), patch.bias});
+  show(call.tap, "patch_embedding", state_.hidden);
+
+  state_.conditioning.rope = rope_.tables(config_, state_.grid);
+  if (call.tap != nullptr) {
+    call.tap->see("rope.cos", doubled(state_.conditioning.rope.cos));
+    call.tap->see("rope.sin", doubled(state_.conditioning.rope.sin));
+  }
+  embed_time(views, call);
+  const at::Tensor text =
+      linear(as_torch(call.text_states), pair_at(views, at_index::kTextEmbedder1));
+  state_.conditioning.text = linear(gelu_tanh(text), pair_at(views, at_index::kTextEmbedder2));
+  show(call.tap, "text_embeds", state_.conditioning.text);
+}
+
+void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
+  const at::Tensor sinusoid = timestep_sinusoid(as_torch(call.timestep), config_.freq_dim);
+  show(call.tap, "timestep_sinusoid", sinusoid);
+  const at::Tensor first = at::silu(linear(sinusoid, pair_at(views, at_index::kTimeEmbedder1)));
+  const at::Tensor embedding = linear(first, pair_at(views, at_index::kTimeEmbedder2));
+  show(call.tap, "temb", embedding);
+  const at::Tensor projected = linear(at::silu(embedding), pair_at(views, at_index::kTimeProj));
+  show(call.tap, "timestep_proj", projected);
+  // A timestep for the whole latent is one row that all tokens share.
+  const std::int64_t batch = call.timestep.shape[0];
+  state_.time_embedding = embedding.view({batch, -1, config_.hidden()});
+  state_.conditioning.modulation = projected.view({batch, -1, 6, config_.hidden()});
+}
+
+void WanTransformer::compute_block(std::uint32_t block, const BlockViews& views, DitCall& call) {
+  const c10::InferenceMode guard;
+  state_.hidden = wan_block(config_, attention_, views, state_.conditioning, state_.hidden,
+                            BlockTap(call.tap, block));
+}
+
+void WanTransformer::write_output(const BlockViews& views, const DitCall& call) {
+  show(call.tap, "before_final_norm", state_.hidden);
+  const at::Tensor table = widen(views.tensors[at_index::kScaleShiftTable]).unsqueeze(0) +
+                           state_.time_embedding.unsqueeze(2);
+  const at::Tensor normed =
+      modulate(layer_norm(state_.hidden, config_.eps), table.select(2, 0), table.select(2, 1));
+  show(call.tap, "after_final_norm", normed);
+  const at::Tensor rows = linear(normed, pair_at(views, at_index::kProjOut));
+  const at::Tensor sample = from_patches(rows, config_, state_.grid);
+  as_torch(call.output).copy_(sample);
+  show(call.tap, "sample", sample);
+}
+
+Result<std::unique_ptr<DitModel>> make_wan(const nlohmann::json& config,
+                                           const ModelOptions& options) {
+  const auto dtype_refusal = [&options](std::string_view what, DType dtype) {
+    return refuse(codes::kNotInThisProduct,
+                  fmt::format("{} {} is not supported", what, dtype_name(dtype)), options.component,
+                  "use F32 or BF16 weights and F32 arithmetic");
+  };
+  if (options.runtime_dtype != DType::kF32 && options.runtime_dtype != DType::kBF16) {
+    return dtype_refusal("runtime dtype", options.runtime_dtype);
+  }
+  if (options.compute_dtype != DType::kF32) {
+    return dtype_refusal("compute dtype", options.compute_dtype);
+  }
+  require(options.attention_query_chunk >= 1, "attention_query_chunk must be at least 1");
+  const Result<WanConfig> parsed = parse_wan_config(config);
+  if (!parsed.ok()) {
+    return parsed.refusal();
+  }
+  return std::unique_ptr<DitModel>(std::make_unique<WanTransformer>(*parsed, options));
+}
+
+}  // namespace dlo::model
