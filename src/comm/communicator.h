@@ -70,7 +70,8 @@ class World {
   // Clears a standing failure between two scenarios; all ranks call it together, behind a world
   // exchange and before the next operation.
   virtual void reset_failures() = 0;
-  // Which world ranks' failures end this rank's waits from now on (its own included).
+  // Exactly these world ranks' failures end this rank's waits from now on; an empty list: nobody's.
+  // Every rank is watched at first.
   virtual void watch_failures_of(const std::vector<int>& world_ranks) = 0;
 
   [[nodiscard]] virtual Result<std::unique_ptr<ControlGroup>> make_control_group(

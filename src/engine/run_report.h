@@ -116,6 +116,8 @@ struct RunReport {
   std::vector<Refusal> violations;  // all rules that rejected the run
   std::string output_digest;        // SHA-256 over all requests' digests in order
   std::vector<RankReport> ranks;
+  // False when ranks could not agree any more (a peer is gone): start nothing further, end the job.
+  bool world_usable = true;
 };
 
 }  // namespace dlo::engine

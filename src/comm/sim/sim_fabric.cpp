@@ -56,9 +56,7 @@ std::optional<Failure> SimFabric::poll(int rank) const {
 }
 
 void SimFabric::watch(int rank, const std::vector<int>& world_ranks) {
-  auto& watched = watched_[static_cast<std::size_t>(rank)];
-  watched = std::set<int>(world_ranks.begin(), world_ranks.end());
-  watched.insert(rank);
+  watched_[static_cast<std::size_t>(rank)] = std::set<int>(world_ranks.begin(), world_ranks.end());
 }
 
 void SimFabric::attach(int rank, platform::sim::SimDevice* device) {

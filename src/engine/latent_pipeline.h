@@ -1,0 +1,45 @@
+// Owns: LatentPipeline, the denoising loop of one request: seeded latents and text states in,
+// forwards with classifier-free guidance, Euler steps, the final latents out.
+// Must not own: weights, transfers, the choice of requests (engine/request_wave.h).
+// Threading: launching thread. Everything is enqueued on the compute stream; run() waits once, for
+// the output. All buffers are made by make() and reused by every request.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "engine/run_report.h"
+#include "model/dit_model.h"
+#include "model/schedulers/flow_match_euler.h"
+#include "platform/device.h"
+
+namespace dlo::engine {
+
+class LatentPipeline {
+ public:
+  // Both references outlive the pipeline. Codes: invalid_value (a grid that the model refuses, no
+  // steps), device_out_of_memory, host_out_of_memory.
+  [[nodiscard]] static Result<std::unique_ptr<LatentPipeline>> make(
+      platform::Device& device, model::DitModel& model,
+      const model::FlowMatchEulerConfig& scheduler, const RequestSpec& requests);
+
+  ~LatentPipeline();
+  LatentPipeline(const LatentPipeline&) = delete;
+  LatentPipeline& operator=(const LatentPipeline&) = delete;
+
+  // Runs request `request` and returns the SHA-256 of its final latents. `timeout` bounds the wait
+  // for the output. Throws RunError from the model or its observer; codes of the device otherwise.
+  [[nodiscard]] Result<std::string> run(std::uint32_t request, Nanoseconds timeout);
+
+  // Forwards of one request: steps, twice with guidance.
+  [[nodiscard]] std::uint64_t forwards_per_request() const;
+
+ private:
+  struct State;
+  explicit LatentPipeline(std::unique_ptr<State> state);
+
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlo::engine

@@ -1,0 +1,177 @@
+#include "engine/model_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "base/codes.h"
+#include "base/sha256.h"
+#include "config/validate.h"
+#include "engine/run_report_json.h"
+#include "engine/worker.h"
+#include "platform/posix/steady_clock.h"
+
+namespace dlo::engine {
+
+namespace {
+
+using nlohmann::json;
+
+// Ranks outside the topology wait this much longer than any rank inside may take for one wait: the
+// members' own deadlines end a stuck run first.
+constexpr double kMergeTimeoutFactor = 20.0;
+
+Nanoseconds to_nanoseconds(double seconds) {
+  return static_cast<Nanoseconds>(seconds * static_cast<double>(kSecond));
+}
+
+RunReport rejected(std::vector<Refusal> violations) {
+  RunReport report;
+  report.outcome = Outcome::kRejected;
+  report.code = violations.front().code;
+  report.message = violations.front().message();
+  report.violations = std::move(violations);
+  return report;
+}
+
+RunReport failed_closed(const Refusal& refusal) {
+  RunReport report;
+  report.outcome = Outcome::kFailsClosed;
+  report.code = refusal.code;
+  report.message = refusal.message();
+  return report;
+}
+
+comm::Topology topology_of(const config::ParallelConfig& parallel) {
+  return comm::Topology{static_cast<int>(parallel.data_parallel_size),
+                        static_cast<int>(config::sequence_size(parallel)),
+                        static_cast<int>(parallel.tensor_parallel_size)};
+}
+
+// What one rank tells the others when it is done.
+struct RankEnding {
+  Status status;
+  json report;  // null for a rank outside the topology
+};
+
+json ending_to_json(const RankEnding& ending) {
+  json object{{"report", ending.report}, {"ok", ending.status.ok()}};
+  if (!ending.status.ok()) {
+    const auto& refusal = ending.status.refusal();
+    object["refusal"] = {refusal.code, refusal.what, refusal.where, refusal.action};
+  }
+  return object;
+}
+
+// The report that every rank derives alike from all endings.
+RunReport merge(const std::vector<std::string>& endings, bool keep_ranks) {
+  RunReport report;
+  std::vector<RankReport> ranks;
+  for (const auto& text : endings) {
+    const auto ending = json::parse(text);
+    if (!ending.at("ok") && report.outcome != Outcome::kFailsClosed) {
+      const auto& parts = ending.at("refusal");
+      report = failed_closed(Refusal{parts[0], parts[1], parts[2], parts[3]});
+    }
+    if (!ending.at("report").is_null()) {
+      ranks.push_back(rank_report_from_json(ending.at("report")));
+    }
+  }
+  std::vector<RequestDigest> outputs;
+  for (const auto& rank : ranks) {
+    outputs.insert(outputs.end(), rank.outputs.begin(), rank.outputs.end());
+    if (report.outcome == Outcome::kRuns && !rank.effective.downgrades.empty()) {
+      const auto& downgrade = rank.effective.downgrades.front();
+      report.outcome = Outcome::kFallsBack;
+      report.code = downgrade.code;
+      report.message = downgrade.reason;
+    }
+  }
+  if (report.outcome != Outcome::kFailsClosed) {
+    std::sort(outputs.begin(), outputs.end(),
+              [](const auto& a, const auto& b) { return a.request < b.request; });
+    Sha256 digest;
+    for (const auto& output : outputs) {
+      digest.update(fmt::format("{} {}\n", output.request, output.sha256));
+    }
+    report.output_digest = digest.hex_digest();
+  }
+  if (keep_ranks) {
+    report.ranks = std::move(ranks);
+  }
+  return report;
+}
+
+RankEnding run_member(const RunEnvironment& environment, const RunRequest& request,
+                      const config::OffloadConfig& config, const comm::Topology& topology) {
+  Worker worker(environment, request, config, topology);
+  Status status = worker.start();
+  if (status.ok()) {
+    status = worker.serve();
+  }
+  worker.measure();
+  worker.shutdown();
+  return {status, rank_report_to_json(worker.report())};
+}
+
+// What ranks must have in common before anything is loaded.
+std::string run_digest(const RunEnvironment& environment, const RunRequest& request) {
+  return fmt::format("run {}, build {}", sha256_hex(request_to_json(request).dump()).substr(0, 16),
+                     environment.build_digest);
+}
+
+// Rules and topology, alike on every rank. Null when the run may start.
+std::optional<RunReport> refuse_early(const RunEnvironment& environment, const RunRequest& request,
+                                      const config::Validation& validation) {
+  if (!validation.ok()) {
+    return rejected(validation.violations);
+  }
+  const int wanted = topology_of(request.parallel).size();
+  if (wanted > environment.world->size()) {
+    return rejected({refuse(codes::kWorldTooSmall,
+                            fmt::format("the topology needs {} ranks, the world has {}", wanted,
+                                        environment.world->size()),
+                            "topology", fmt::format("start with mpirun -np {}", wanted))});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+RunReport run(const RunEnvironment& environment, const RunRequest& request) {
+  platform::SteadyClock clock;
+  auto& world = *environment.world;
+  const auto timeout = to_nanoseconds(request.platform.wait_timeout_s);
+  if (auto status = comm::agree(world.control(), "options, topology and build",
+                                run_digest(environment, request), codes::kRanksDisagree,
+                                Deadline::after(clock.now(), timeout));
+      !status.ok()) {
+    auto report = failed_closed(status.refusal());
+    report.world_usable = status.refusal().code == codes::kRanksDisagree;
+    return report;
+  }
+  const auto validation = config::validate(request.options, request.parallel);
+  if (auto early = refuse_early(environment, request, validation)) {
+    return *early;
+  }
+  const auto topology = topology_of(request.parallel);
+  RankEnding ending;
+  if (world.rank() < topology.size()) {
+    ending = run_member(environment, request, validation.config, topology);
+  }
+  const auto merge_timeout = static_cast<Nanoseconds>(static_cast<double>(timeout) *
+                                                      kMergeTimeoutFactor);
+  world.watch_failures_of({});
+  auto endings = world.control().exchange("report", ending_to_json(ending).dump(),
+                                          Deadline::after(clock.now(), merge_timeout));
+  if (!endings.ok()) {
+    auto report = failed_closed(ending.status.ok() ? endings.refusal() : ending.status.refusal());
+    report.world_usable = false;
+    return report;
+  }
+  world.reset_failures();
+  return merge(*endings, world.rank() == 0);
+}
+
+}  // namespace dlo::engine

@@ -1,0 +1,139 @@
+#include "engine/run_report_json.h"
+
+#include "base/error.h"
+#include "config/options_json.h"
+
+namespace dlo::engine {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestDigest, request, sha256)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OwnedBytes, host_private_now, host_private_peak, pinned_now,
+                                   pinned_peak, device_now, device_peak, device_limit)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_dirty_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrafficLedger, h2d_calls, h2d_bytes, h2d_bytes_planned,
+                                   gather_calls, gather_bytes, gather_bytes_planned, forward_count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestSpec, count, steps, guidance_scale, latent_frames,
+                                   latent_height, latent_width, text_tokens, seed)
+
+namespace {
+
+using contracts::Backing;
+using contracts::EffectiveTransfer;
+using contracts::Transfer;
+using nlohmann::json;
+
+template <typename Enum, typename Name>
+Enum enum_from_name(const std::string& text, Enum last, const Name& name_of) {
+  for (int value = 0; value <= static_cast<int>(last); ++value) {
+    if (name_of(static_cast<Enum>(value)) == text) {
+      return static_cast<Enum>(value);
+    }
+  }
+  throw LogicError("no enumerator is called '" + text + "'");
+}
+
+EffectiveTransfer effective_from_json(const json& object) {
+  EffectiveTransfer effective;
+  effective.transfer =
+      enum_from_name(object.at("transfer"), Transfer::kAllGather, contracts::transfer_name);
+  effective.backing =
+      enum_from_name(object.at("backing"), Backing::kOrdinary, contracts::backing_name);
+  object.at("pinned").get_to(effective.pinned);
+  object.at("group_size").get_to(effective.group_size);
+  object.at("prefetch_depth").get_to(effective.prefetch_depth);
+  object.at("chunk_bytes").get_to(effective.chunk_bytes);
+  object.at("streamed_blocks").get_to(effective.streamed_block_count);
+  object.at("resident_blocks").get_to(effective.resident_block_count);
+  for (const auto& row : object.at("downgrades")) {
+    effective.downgrades.push_back({row.at("code"), row.at("reason")});
+  }
+  return effective;
+}
+
+json optional_json(const auto& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json platform_to_json(const PlatformSpec& platform) {
+  return json{{"device", platform.device},
+              {"device_budget_bytes", optional_json(platform.device_budget_bytes)},
+              {"pinned_budget_bytes", optional_json(platform.pinned_budget_bytes)},
+              {"pin_fails_on_rank", optional_json(platform.pin_fails_on_rank)},
+              {"slow_copy_ns", platform.slow_copy_ns},
+              {"wait_timeout_s", platform.wait_timeout_s}};
+}
+
+}  // namespace
+
+std::string_view outcome_name(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kRuns:
+      return "runs";
+    case Outcome::kRejected:
+      return "rejected";
+    case Outcome::kFallsBack:
+      return "falls_back";
+    case Outcome::kFailsClosed:
+      return "fails_closed";
+  }
+  throw LogicError("outcome without a name");
+}
+
+json request_to_json(const RunRequest& request) {
+  return json{{"name", request.name},
+              {"model",
+               {{"checkpoint", request.model.checkpoint.string()},
+                {"runtime_dtype", dtype_name(request.model.runtime_dtype)},
+                {"keep_fp32_modules", request.model.keep_fp32_modules}}},
+              {"options", config::options_to_json(request.options)},
+              {"parallel", config::parallel_to_json(request.parallel)},
+              {"requests", request.requests},
+              {"platform", platform_to_json(request.platform)}};
+}
+
+json effective_to_json(const EffectiveTransfer& effective) {
+  json downgrades = json::array();
+  for (const auto& downgrade : effective.downgrades) {
+    downgrades.push_back({{"code", downgrade.code}, {"reason", downgrade.reason}});
+  }
+  return json{{"transfer", contracts::transfer_name(effective.transfer)},
+              {"backing", contracts::backing_name(effective.backing)},
+              {"pinned", effective.pinned},
+              {"group_size", effective.group_size},
+              {"prefetch_depth", effective.prefetch_depth},
+              {"chunk_bytes", effective.chunk_bytes},
+              {"streamed_blocks", effective.streamed_block_count},
+              {"resident_blocks", effective.resident_block_count},
+              {"downgrades", downgrades}};
+}
+
+json rank_report_to_json(const RankReport& report) {
+  return json{{"rank", report.rank},
+              {"coordinates",
+               {{"dp", report.coordinates.dp},
+                {"sp", report.coordinates.sp},
+                {"tp", report.coordinates.tp}}},
+              {"effective", effective_to_json(report.effective)},
+              {"owned", report.owned},
+              {"process", report.process},
+              {"traffic", report.traffic},
+              {"outputs", report.outputs},
+              {"forward_ms", report.forward_ms},
+              {"events", report.events}};
+}
+
+RankReport rank_report_from_json(const json& object) {
+  RankReport report;
+  object.at("rank").get_to(report.rank);
+  const auto& coordinates = object.at("coordinates");
+  report.coordinates = {coordinates.at("dp"), coordinates.at("sp"), coordinates.at("tp")};
+  report.effective = effective_from_json(object.at("effective"));
+  object.at("owned").get_to(report.owned);
+  object.at("process").get_to(report.process);
+  object.at("traffic").get_to(report.traffic);
+  object.at("outputs").get_to(report.outputs);
+  object.at("forward_ms").get_to(report.forward_ms);
+  object.at("events").get_to(report.events);
+  return report;
+}
+
+}  // namespace dlo::engine
