@@ -1,0 +1,154 @@
+#include "host_weights/model_index.h"
+
+#include <fmt/format.h>
+
+#include "base/codes.h"
+#include "host_weights/json_fields.h"
+#include "host_weights/seeded_checkpoint/wan_shape.h"
+
+namespace dlo::host_weights {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kCorrect = "correct the file or fetch the checkpoint again";
+
+bool is_absent(const json& entry) {
+  return entry.is_array() && entry.size() == 2 && entry[0].is_null() && entry[1].is_null();
+}
+
+// A component is written as ["library", "Class"]; any other value is a plain field. A list with
+// text in only one of its two places is a mistake of the file.
+Result<bool> is_component(const std::string& name, const json& entry, const std::string& where) {
+  if (!entry.is_array() || entry.size() != 2) {
+    return false;
+  }
+  if (entry[0].is_string() != entry[1].is_string()) {
+    return refuse(
+        codes::kCheckpointInvalid,
+        fmt::format("component '{}' is {}, wanted [\"library\", \"Class\"]", name, entry.dump()),
+        where, std::string(kCorrect));
+  }
+  return entry[0].is_string();
+}
+
+bool is_transformer_name(std::string_view name) {
+  return name == "transformer" || name.starts_with("transformer_");
+}
+
+std::string_view config_file_name(const ComponentEntry& entry) {
+  return entry.name == "scheduler" ? "scheduler_config.json" : "config.json";
+}
+
+Status check_transformer(const ComponentConfig& component) {
+  if (component.entry.class_name != kWanTransformerClass) {
+    return refuse(codes::kNotInThisProduct,
+                  fmt::format("component '{}' is of class '{}', which this product does not have",
+                              component.entry.name, component.entry.class_name),
+                  component.file.string(),
+                  fmt::format("use a checkpoint with a {}", kWanTransformerClass));
+  }
+  const auto shape = parse_wan_config(component.config, component.file.string());
+  return shape ? Status() : Status(shape.refusal());
+}
+
+}  // namespace
+
+const ComponentEntry* ModelIndex::find(std::string_view name) const {
+  for (const auto& component : components) {
+    if (component.name == name) {
+      return &component;
+    }
+  }
+  return nullptr;
+}
+
+Result<ModelIndex> read_model_index(const platform::FileSystem& files, const platform::Path& root) {
+  const platform::Path path = root / kModelIndexName;
+  const std::string where = path.string();
+  auto object = read_json_object(files, path);
+  if (!object) {
+    return object.refusal();
+  }
+  auto pipeline_class = text_field(*object, "_class_name", where);
+  if (!pipeline_class) {
+    return pipeline_class.refusal();
+  }
+  ModelIndex index;
+  index.pipeline_class = *pipeline_class;
+  index.fields = json::object();
+  for (const auto& [name, value] : object->items()) {
+    if (name.starts_with('_') || is_absent(value)) {
+      continue;
+    }
+    const auto component = is_component(name, value, where);
+    if (!component) {
+      return component.refusal();
+    }
+    if (*component) {
+      index.components.push_back({name, value[0], value[1]});
+    } else {
+      index.fields[name] = value;
+    }
+  }
+  return index;
+}
+
+Result<ComponentConfig> read_component_config(const platform::FileSystem& files,
+                                              const platform::Path& root,
+                                              const ComponentEntry& entry) {
+  ComponentConfig component{entry, root / entry.name / config_file_name(entry), json()};
+  auto object = read_json_object(files, component.file);
+  if (!object) {
+    return object.refusal();
+  }
+  component.config = std::move(*object);
+  const auto class_name = text_field(component.config, "_class_name", component.file.string());
+  if (!class_name) {
+    return class_name.refusal();
+  }
+  if (*class_name != entry.class_name) {
+    return refuse(codes::kCheckpointInvalid,
+                  fmt::format("class is '{}' where {} says '{}'", *class_name, kModelIndexName,
+                              entry.class_name),
+                  component.file.string(), std::string(kCorrect));
+  }
+  return component;
+}
+
+Result<PipelineConfigs> read_pipeline_configs(const platform::FileSystem& files,
+                                              const platform::Path& root) {
+  auto index = read_model_index(files, root);
+  if (!index) {
+    return index.refusal();
+  }
+  PipelineConfigs configs;
+  configs.index = std::move(*index);
+  for (const std::string_view name : {"transformer", "scheduler"}) {
+    if (configs.index.find(name) == nullptr) {
+      return refuse(codes::kCheckpointInvalid, fmt::format("component '{}' is missing", name),
+                    (root / kModelIndexName).string(), std::string(kCorrect));
+    }
+  }
+  for (const auto& entry : configs.index.components) {
+    if (entry.name != "scheduler" && !is_transformer_name(entry.name)) {
+      continue;
+    }
+    auto component = read_component_config(files, root, entry);
+    if (!component) {
+      return component.refusal();
+    }
+    if (entry.name == "scheduler") {
+      configs.scheduler = std::move(*component);
+      continue;
+    }
+    if (const auto status = check_transformer(*component); !status) {
+      return status.refusal();
+    }
+    configs.transformers.push_back(std::move(*component));
+  }
+  return configs;
+}
+
+}  // namespace dlo::host_weights
