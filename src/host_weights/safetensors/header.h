@@ -22,6 +22,9 @@ inline constexpr std::uint64_t kHeaderLengthBytes = 8;
 // Longest JSON text that is read, as in the reference library.
 inline constexpr std::uint64_t kHeaderLimitBytes = 100'000'000;
 
+// The one name of a header that is no tensor.
+inline constexpr std::string_view kMetadataKey = "__metadata__";
+
 // Why a header was refused. The refusal's code is safetensors_invalid for all of them; its `what`
 // begins with header_error_text(kind), which is the reference library's wording.
 enum class HeaderErrorKind : std::uint8_t {

@@ -302,7 +302,7 @@ bool HeaderReader::entry_key(const std::string& name) {
 bool HeaderReader::key(std::string& name) {
   switch (frames_.back()) {
     case Frame::kTop:
-      if (name == "__metadata__") {
+      if (name == kMetadataKey) {
         field_ = Slot::kMetadata;
         return !std::exchange(metadata_seen_, true) || stop("duplicate field __metadata__");
       }

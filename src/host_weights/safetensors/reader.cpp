@@ -22,17 +22,6 @@ Status intact(const platform::MappedFile& mapping) {
 
 Result<SafetensorsFile> SafetensorsFile::open(const platform::FileSystem& files,
                                               const platform::Path& path) {
-  const auto info = files.stat(path);
-  if (!info) {
-    return info.refusal();
-  }
-  if (info->kind != platform::FileKind::kRegular) {
-    return refuse(codes::kFileUnreadable, "not a regular file", path.string(),
-                  "name a .safetensors file");
-  }
-  if (info->bytes == 0) {  // cannot be mapped
-    return parse_header({}, path.string()).refusal();
-  }
   auto mapping = files.map_read_only(path);
   if (!mapping) {
     return mapping.refusal();

@@ -41,8 +41,7 @@ struct WritePlan {
 
 class SafetensorsWriter {
  public:
-  // Creates `path` + ".partial" and writes the head. Refuses when that file exists: it is in use by
-  // another writer, or was left by one that was killed. `files` outlives the writer.
+  // Creates a temporary file beside `path` and writes the head. `files` outlives the writer.
   [[nodiscard]] static Result<SafetensorsWriter> create(platform::FileSystem& files,
                                                         const platform::Path& path, WritePlan plan);
 
@@ -60,14 +59,14 @@ class SafetensorsWriter {
   [[nodiscard]] Status finish();
 
  private:
-  SafetensorsWriter(platform::FileSystem& files, platform::Path path, WritePlan plan);
-  Status open_partial();
+  SafetensorsWriter(platform::FileSystem& files, platform::Path path, WritePlan plan,
+                    platform::TemporaryFile temporary);
+  Status publish();
 
-  platform::FileSystem* files_;  // null once moved from or finished
+  platform::FileSystem* files_;
   platform::Path path_;
-  platform::Path partial_path_;
   WritePlan plan_;
-  std::unique_ptr<platform::WritableFile> file_;
+  platform::TemporaryFile temporary_;  // its file is null once moved from or finished
   std::atomic<std::uint64_t> written_bytes_{0};
 };
 
