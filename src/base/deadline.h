@@ -20,8 +20,12 @@ struct Deadline {
   Nanoseconds at = std::numeric_limits<Nanoseconds>::max();
 
   [[nodiscard]] static constexpr Deadline after(Nanoseconds now, Nanoseconds timeout) {
-    const bool overflows = now > 0 && timeout > std::numeric_limits<Nanoseconds>::max() - now;
-    return Deadline{overflows ? std::numeric_limits<Nanoseconds>::max() : now + timeout};
+    using Limits = std::numeric_limits<Nanoseconds>;
+    Nanoseconds at = 0;
+    if (__builtin_add_overflow(now, timeout, &at)) {
+      at = timeout > 0 ? Limits::max() : Limits::min();
+    }
+    return Deadline{at};
   }
   [[nodiscard]] constexpr bool expired(Nanoseconds now) const { return now >= at; }
   [[nodiscard]] constexpr Nanoseconds remaining(Nanoseconds now) const {
