@@ -1,0 +1,94 @@
+#include "backend/placement_plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+
+#include "base/codes.h"
+
+namespace dlo::backend {
+
+namespace {
+
+constexpr std::size_t kNamesShown = 10;
+
+void count_places(const BlockPlacement& block, std::map<std::string, int>& places) {
+  for (const auto& entry : block.layout.entries()) {
+    ++places[block.spec->tensors.at(entry.tensor_index).name];
+  }
+}
+
+void append_problem(std::string& text, std::string_view what, std::vector<std::string> names) {
+  if (names.empty()) {
+    return;
+  }
+  const auto total = names.size();
+  names.resize(std::min(total, kNamesShown));
+  text += fmt::format("{}{} {}: {}{}", text.empty() ? "" : "; ", total, what,
+                      fmt::join(names, ", "), total > kNamesShown ? ", ..." : "");
+}
+
+}  // namespace
+
+std::uint32_t PlacementPlan::block_count(Residency residency) const {
+  std::uint32_t count = 0;
+  for (const auto& dit : dits) {
+    for (const auto& block : dit.blocks) {
+      count += block.residency == residency ? 1U : 0U;
+    }
+  }
+  return count;
+}
+
+PlacementPlan plan_placement(const contracts::ParameterTable& table, bool stream) {
+  PlacementPlan plan;
+  for (const auto& dit : table.dits) {
+    const auto residency =
+        stream && dit.blocks.size() > 1 ? Residency::kStreamed : Residency::kResident;
+    DitPlacement placement{dit.name, {}, BlockPlacement{&dit.non_block, Residency::kResident,
+                                                        contracts::BlockLayout(dit.non_block)}};
+    for (const auto& block : dit.blocks) {
+      placement.blocks.push_back(BlockPlacement{&block, residency, contracts::BlockLayout(block)});
+    }
+    plan.dits.push_back(std::move(placement));
+  }
+  return plan;
+}
+
+Status check_coverage(const contracts::ParameterTable& table, const PlacementPlan& plan) {
+  std::map<std::string, int> places;
+  for (const auto* tensor : table.tensors()) {
+    places.emplace(tensor->name, 0);
+  }
+  const auto wanted = places.size();
+  for (const auto& dit : plan.dits) {
+    for (const auto& block : dit.blocks) {
+      count_places(block, places);
+    }
+    count_places(dit.non_block, places);
+  }
+  std::vector<std::string> missing;
+  std::vector<std::string> twice;
+  for (const auto& [name, count] : places) {
+    if (count == 0) {
+      missing.push_back(name);
+    } else if (count > 1) {
+      twice.push_back(name);
+    }
+  }
+  std::string text;
+  append_problem(text, "tensors are neither streamed nor resident", std::move(missing));
+  append_problem(text, "tensors have two places", std::move(twice));
+  if (places.size() != wanted) {
+    append_problem(text, "places belong to no tensor of the model",
+                   {std::to_string(places.size() - wanted)});
+  }
+  if (text.empty()) {
+    return {};
+  }
+  return refuse(codes::kPlacementInvalid, text, "block discovery",
+                "correct the model's parameter table");
+}
+
+}  // namespace dlo::backend

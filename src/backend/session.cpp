@@ -1,0 +1,274 @@
+#include "backend/session.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/codes.h"
+#include "hot_path/all_gather_transfer.h"
+#include "hot_path/rank_local_transfer.h"
+
+namespace dlo::backend {
+
+using platform::OpLabel;
+using platform::Site;
+using platform::StreamKind;
+
+namespace {
+
+constexpr std::array kStreams = {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm};
+constexpr Nanoseconds kDrainPoll = kMillisecond;
+constexpr std::size_t kStepsReserved = 16;  // more than a life cycle has: disable() never grows it
+
+bool wants_streaming(const config::OffloadConfig& config) {
+  return config.strategy == config::OffloadStrategy::kDistributedLayerwise;
+}
+
+bool wants_group(const config::OffloadConfig& config) {
+  return wants_streaming(config) && config.dlo_use_allgather && config.dp_size > 1;
+}
+
+}  // namespace
+
+Session::Session(const BackendRequest& request) : request_(request) {
+  steps_.reserve(kStepsReserved);
+}
+
+Deadline Session::deadline() const {
+  return Deadline::after(request_.device.clock().now(), request_.timeout);
+}
+
+Status Session::check_group() const {
+  const auto* control = request_.weight_control;
+  const auto* communicator = request_.weight_communicator;
+  const auto size = static_cast<int>(request_.config.dp_size);
+  const bool wanted = wants_group(request_.config);
+  const bool matches = wanted ? control != nullptr && communicator != nullptr &&
+                                    control->size() == size && communicator->size() == size &&
+                                    control->rank() == communicator->rank()
+                              : control == nullptr && communicator == nullptr;
+  if (matches) {
+    return {};
+  }
+  return refuse(codes::kTopologyMismatch,
+                fmt::format("the configuration wants a weight group of {} ranks, the control group "
+                            "has {} and the communicator {}",
+                            wanted ? size : 1, control != nullptr ? control->size() : 0,
+                            communicator != nullptr ? communicator->size() : 0),
+                "weight group", "make both from backend/weight_group.h");
+}
+
+Status Session::prepare() {
+  const auto& config = request_.config;
+  contracts::check_table(request_.table);
+  placement_ = plan_placement(request_.table, wants_streaming(config));
+  plan_ = plan_transfer(config, placement_, wants_group(config) ? config.dp_size : 1);
+  auto status = check_group();
+  if (status.ok()) {
+    status = check_coverage(request_.table, placement_);
+  }
+  // Everything that can be refused for lack of memory comes before the first tensor is consumed.
+  if (status.ok()) {
+    status = allocate();
+  }
+  if (status.ok()) {
+    status = device_store_->place(request_.device, request_.host_tensors, deadline());
+  }
+  if (status.ok()) {
+    const auto rank = request_.weight_control != nullptr ? request_.weight_control->rank() : 0;
+    status = host_store_->pack(placement_, plan_, static_cast<std::uint32_t>(rank),
+                               request_.host_tensors);
+  }
+  if (status.ok() && !plan_.rings.empty()) {
+    build_hot_path();
+  }
+  return status;
+}
+
+Status Session::allocate() {
+  for (std::size_t s = 0; s < kStreams.size(); ++s) {
+    drained_.push_back(request_.device.create_event());
+  }
+  auto host = HostStore::allocate(request_.device, plan_);
+  if (!host.ok()) {
+    return host.refusal();
+  }
+  host_store_.emplace(std::move(host).value());
+  auto store = DeviceStore::allocate(request_.device, placement_, plan_);
+  if (!store.ok()) {
+    return store.refusal();
+  }
+  device_store_.emplace(std::move(store).value());
+  return {};
+}
+
+void Session::build_hot_path() {
+  auto& device = request_.device;
+  const bool gathers = plan_.effective.transfer == contracts::Transfer::kAllGather;
+  slots_.emplace(device, device_store_->slots());
+  auto sources = host_store_->sources(plan_);
+  if (gathers) {
+    transfer_ = std::make_unique<hot_path::AllGatherTransfer>(
+        device, *request_.weight_communicator, std::move(sources), device_store_->input_slots());
+  } else {
+    transfer_ = std::make_unique<hot_path::RankLocalTransfer>(device, std::move(sources));
+  }
+  // Ranks of a DP group serve different requests and may skip different blocks; ranks of an SP
+  // group run the same one.
+  const bool independent = gathers && request_.weight_axis != GroupAxis::kSequence;
+  for (std::size_t r = 0; r < plan_.rings.size(); ++r) {
+    std::vector<contracts::BlockBinding*> bindings;
+    for (const auto& block : placement_.dits[plan_.rings[r].dit].blocks) {
+      bindings.push_back(block.spec->binding);
+    }
+    const hot_path::RingOptions options{
+        static_cast<std::uint32_t>(r), plan_.rings[r].prefetch_depth,
+        independent ? hot_path::MissPolicy::kRefuse : hot_path::MissPolicy::kRepair};
+    rings_.push_back(std::make_unique<hot_path::BlockRing>(device, *slots_, *transfer_,
+                                                           request_.context.failure_signal,
+                                                           options, std::move(bindings)));
+  }
+}
+
+Status Session::vote(const Status& mine) {
+  if (request_.weight_control == nullptr) {
+    return mine;
+  }
+  const auto bound = deadline();
+  step("vote");
+  auto status = comm::vote(*request_.weight_control, "vote on enable", mine, bound);
+  if (status.ok()) {
+    step("agree");
+    status = comm::agree(*request_.weight_control, "schedule", schedule_digest(plan_),
+                         codes::kScheduleMismatch, bound);
+  }
+  if (!status.ok() && status.refusal().code == codes::kDeadlineExceeded) {
+    raise(status.refusal());
+  }
+  return status;
+}
+
+void Session::commit() {
+  committed_ = true;
+  for (const auto& resident : device_store_->residents()) {
+    auto& binding = *resident.placement->spec->binding;
+    binding.add_place(0, resident.span, resident.placement->layout);
+    binding.bind(0);
+  }
+  for (const auto& ring : plan_.rings) {
+    for (const auto& block : placement_.dits[ring.dit].blocks) {
+      auto& binding = *block.spec->binding;
+      for (hot_path::SlotIndex s = 0; s < slots_->count(); ++s) {
+        binding.add_place(s, slots_->span(s).subspan(0, block.layout.bytes()), block.layout);
+      }
+      binding.bind_placeholder();
+    }
+  }
+}
+
+void Session::prime() {
+  if (!rings_.empty()) {
+    rings_.front()->prime();
+  }
+}
+
+Status Session::retire() {
+  const auto bound = deadline();
+  for (const auto& ring : rings_) {
+    auto retired = ring->retire(bound);
+    if (!retired.ok()) {
+      return retired;
+    }
+  }
+  return {};
+}
+
+bool Session::drain() {
+  auto& device = request_.device;
+  for (std::size_t s = 0; s < drained_.size(); ++s) {
+    device.record(drained_[s], kStreams[s], OpLabel{Site::kDrain, -1, -1, -1, -1});
+  }
+  const auto bound = deadline();
+  for (const auto event : drained_) {
+    // Not wait_host(): it leaves at once when the device or a peer has failed, while operations
+    // that touch our buffers may still run.
+    while (!device.query(event)) {
+      if (bound.expired(device.clock().now())) {
+        return false;
+      }
+      device.clock().sleep(kDrainPoll);
+    }
+  }
+  return true;
+}
+
+void Session::abandon_buffers() noexcept {
+  if (host_store_) {
+    host_store_->abandon();
+  }
+  if (device_store_) {
+    device_store_->abandon();
+  }
+}
+
+void Session::forget_places() noexcept {
+  for (const auto& dit : placement_.dits) {
+    for (const auto& block : dit.blocks) {
+      block.spec->binding->forget_places();
+    }
+    if (dit.non_block.spec->binding != nullptr) {
+      dit.non_block.spec->binding->forget_places();
+    }
+  }
+  committed_ = false;
+}
+
+void Session::end_hot_path() noexcept {
+  past_repair_traffic_ = repair_traffic();
+  past_repair_count_ = repair_count();
+  rings_.clear();
+  transfer_.reset();
+  slots_.reset();
+}
+
+void Session::free_buffers() noexcept {
+  device_store_.reset();
+  host_store_.reset();
+}
+
+void Session::raise(const Refusal& refusal) const {
+  if (request_.context.failure_signal != nullptr) {
+    request_.context.failure_signal->raise(
+        Failure{refusal.code, request_.context.rank, -1, "enable", refusal.what});
+  }
+}
+
+contracts::BlockObserver* Session::observer(std::size_t dit) const {
+  for (std::size_t r = 0; r < rings_.size() && committed_; ++r) {
+    if (plan_.rings[r].dit == dit) {
+      return rings_[r].get();
+    }
+  }
+  return nullptr;
+}
+
+Traffic Session::repair_traffic() const {
+  Traffic total = past_repair_traffic_;
+  for (std::size_t r = 0; r < rings_.size(); ++r) {
+    const auto& loads = rings_[r]->counts().repair_loads_of;
+    for (std::size_t block = 0; block < loads.size(); ++block) {
+      total += plan_.rings[r].block_traffic(block).times(loads[block]);
+    }
+  }
+  return total;
+}
+
+std::uint64_t Session::repair_count() const {
+  std::uint64_t count = past_repair_count_;
+  for (const auto& ring : rings_) {
+    count += ring->counts().repairs;
+  }
+  return count;
+}
+
+}  // namespace dlo::backend

@@ -1,0 +1,43 @@
+// Owns: TransferPlan: what this rank really does with a placement: effective transfer with every
+// downgrade, chunk tables, depths, and the figures of I3 and I4 that follow from them; and the
+// schedule digest that the weight group agrees on.
+// Must not own: placement (placement_plan.h), buffers. Pure values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backend/placement_plan.h"
+#include "backend/traffic_plan.h"
+#include "config/offload_config.h"
+#include "contracts/block_layout.h"
+#include "contracts/effective_transfer.h"
+
+namespace dlo::backend {
+
+// One streamed DiT. Ring index = position among the streamed DiTs.
+struct RingPlan {
+  std::size_t dit = 0;  // index into the table
+  std::uint32_t prefetch_depth = 1;
+  std::vector<contracts::ShardLayout> shards;  // by block
+
+  // What loading one block costs.
+  [[nodiscard]] Traffic block_traffic(std::size_t block) const;
+};
+
+struct TransferPlan {
+  contracts::EffectiveTransfer effective;
+  std::vector<RingPlan> rings;
+  MemoryPlan memory;
+  TrafficPlan traffic;
+};
+
+// `group_size` is the size of the weight group, 1 without one.
+[[nodiscard]] TransferPlan plan_transfer(const config::OffloadConfig& config,
+                                         const PlacementPlan& placement, std::uint32_t group_size);
+
+// Short text that is equal on two ranks exactly when they would issue the same gathers in the same
+// order: effective transfer and a SHA-256 over all chunk tables (I5).
+[[nodiscard]] std::string schedule_digest(const TransferPlan& plan);
+
+}  // namespace dlo::backend
