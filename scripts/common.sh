@@ -13,8 +13,6 @@ build() {
   fi
   if command -v ccache >/dev/null; then
     flags+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-    # Precompiled headers are cached too, when time macros and defines are not compared.
-    export CCACHE_SLOPPINESS=pch_defines,time_macros
   fi
   if [[ -n "${DLO_TORCH_PREFIX:-}" ]]; then
     flags+=("-DDLO_TORCH_PREFIX=$DLO_TORCH_PREFIX")
