@@ -1,5 +1,6 @@
 #include "contracts/copy_recipe.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/codes.h"
@@ -26,6 +27,12 @@ bool box_fits(const Box& box, const Shape& shape) {
     }
   }
   return true;
+}
+
+// What can be said of a source box without its tensor.
+bool box_is_well_formed(const Box& box) {
+  return box.start.size() == box.extent.size() &&
+         std::all_of(box.start.begin(), box.start.end(), [](auto start) { return start >= 0; });
 }
 
 bool boxes_overlap(const Box& a, const Box& b) {
@@ -87,7 +94,8 @@ Status check_recipe(const CopyRecipe& recipe, const Shape& shape) {
   std::uint64_t covered = 0;
   for (std::size_t i = 0; i < recipe.copies.size(); ++i) {
     const auto& copy = recipe.copies[i];
-    if (!box_fits(copy.destination, shape) || copy.source.extent != copy.destination.extent) {
+    if (!box_fits(copy.destination, shape) || !box_is_well_formed(copy.source) ||
+        copy.source.extent != copy.destination.extent) {
       return refuse(codes::kShapeMismatch, "copy leaves a tensor of shape " + shape_text(shape),
                     copy.source_key, "correct the recipe's boxes");
     }

@@ -31,9 +31,10 @@ struct CopyRecipe {
   [[nodiscard]] static CopyRecipe identity(std::string source_key, const Shape& shape);
 };
 
-// True when the destination boxes cover every element of `shape` exactly once and no source or
-// destination box leaves its tensor; otherwise a refusal that names the gap or overlap. Checked by
-// counting elements and testing boxes pairwise.
+// Ok when the destination boxes lie in `shape` and cover every element of it exactly once, and the
+// source boxes have the same extents; otherwise shape_mismatch that names the gap or overlap.
+// Checked by counting elements and testing boxes pairwise. Whether a source box leaves its tensor
+// shows when execute_copy() is given that tensor.
 [[nodiscard]] Status check_recipe(const CopyRecipe& recipe, const Shape& shape);
 
 // Copies `copy.source` of `source` into `copy.destination` of a contiguous tensor of
