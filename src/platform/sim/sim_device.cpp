@@ -36,10 +36,11 @@ SimDevice::SimDevice(SimKernel& kernel, const SimDeviceSettings& settings, Failu
       clock_(kernel, settings.rank),
       memory_(std::make_shared<SimMemory>(settings.budgets)) {
   require(settings.costs != nullptr, "SimDevice needs a cost model");
-  kernel.add_wait_reporter([this] { return stream_report(); });
+  kernel.set_wait_reporter(settings.rank, [this] { return stream_report(); });
 }
 
 SimDevice::~SimDevice() {
+  kernel_->set_wait_reporter(rank(), nullptr);
   if (!idle()) {
     kernel_->violate(fmt::format("rank {} let go of its device with operations in flight\n{}",
                                  settings_.rank, stream_report()));

@@ -190,9 +190,7 @@ std::string SimKernel::wait_graph() const {
     const auto& rank = *ranks_[i];
     text += rank.ended ? fmt::format("rank {}: ended\n", i)
                        : fmt::format("rank {}: waits in {}\n", i, rank.what);
-  }
-  for (const auto& reporter : wait_reporters_) {
-    text += reporter();
+    text += rank.wait_reporter ? rank.wait_reporter() : "";
   }
   return text;
 }
@@ -212,8 +210,8 @@ void SimKernel::trace(std::uint64_t value) {
       SeededRandom(outcome_.trace_digest ^ (value * 0x9E3779B97F4A7C15ULL)).next();
 }
 
-void SimKernel::add_wait_reporter(std::function<std::string()> reporter) {
-  wait_reporters_.push_back(std::move(reporter));
+void SimKernel::set_wait_reporter(int rank, std::function<std::string()> reporter) {
+  ranks_[static_cast<std::size_t>(rank)]->wait_reporter = std::move(reporter);
 }
 
 }  // namespace dlo::platform::sim

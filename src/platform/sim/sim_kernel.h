@@ -78,7 +78,8 @@ class SimKernel {
   void trace(std::uint64_t value);
 
   // Extra lines for the wait graph, e.g. what each stream's head operation waits for.
-  void add_wait_reporter(std::function<std::string()> reporter);
+  // Called only while the kernel runs; the device removes its reporter before it goes.
+  void set_wait_reporter(int rank, std::function<std::string()> reporter);
 
  private:
   struct Event {
@@ -102,6 +103,7 @@ class SimKernel {
     std::function<bool()> ready;
     Deadline deadline;
     std::string what;
+    std::function<std::string()> wait_reporter;
   };
 
   // Decides who runs next until it is `self` (returns) or, for an ending rank (-1), until the baton
@@ -126,7 +128,6 @@ class SimKernel {
   std::priority_queue<Event, std::vector<Event>, Later> events_;
   std::vector<Timer> timers_;  // few: one for each collective under way
   std::vector<std::unique_ptr<Rank>> ranks_;
-  std::vector<std::function<std::string()>> wait_reporters_;
   std::binary_semaphore finished_{0};
   SimOutcome outcome_;
 };
