@@ -1,0 +1,42 @@
+// Owns: SyntheticShape, what a synthetic model looks like: rings, blocks, tensors; and the drawing
+// of shapes from a seed that are awkward on purpose: uneven blocks, tiny and odd tensors, empty
+// ones, transposed strides, several dtypes.
+// Must not own: bytes or bindings. Pure values: one seed, one shape.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/tensor_view.h"
+
+namespace dlo::synthetic {
+
+struct SyntheticTensor {
+  DType dtype = DType::kU8;
+  Shape shape;
+  std::vector<std::int64_t> strides;  // in elements; empty: contiguous
+};
+
+struct SyntheticRing {
+  std::vector<std::vector<SyntheticTensor>> blocks;
+  std::vector<SyntheticTensor> non_block;
+};
+
+struct SyntheticShape {
+  std::uint64_t seed = 0;  // of the weights' bytes
+  std::vector<SyntheticRing> rings;
+};
+
+// One ring of `blocks` blocks and two non-block tensors, drawn from `seed`.
+[[nodiscard]] SyntheticRing draw_ring(std::uint64_t seed, std::uint32_t blocks);
+
+// `ring_blocks.size()` rings, drawn one after the other.
+[[nodiscard]] SyntheticShape draw_shape(std::uint64_t seed,
+                                        const std::vector<std::uint32_t>& ring_blocks);
+
+// One ring of equal blocks, each a single contiguous U8 tensor of `block_bytes`.
+[[nodiscard]] SyntheticShape uniform_shape(std::uint64_t seed, std::uint32_t blocks,
+                                           std::uint64_t block_bytes);
+
+}  // namespace dlo::synthetic
