@@ -17,18 +17,6 @@ std::uint64_t box_elements(const Box& box) {
   return count;
 }
 
-bool box_fits(const Box& box, const Shape& shape) {
-  if (box.start.size() != shape.size() || box.extent.size() != shape.size()) {
-    return false;
-  }
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (box.start[d] < 0 || box.extent[d] < 0 || box.extent[d] > shape[d] - box.start[d]) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // What can be said of a source box without its tensor.
 bool box_is_well_formed(const Box& box) {
   return box.start.size() == box.extent.size() &&
@@ -84,6 +72,18 @@ std::size_t outer_dimension_count(const Box& box, const Shape& a, const Shape& b
 }
 
 }  // namespace
+
+bool box_fits(const Box& box, const Shape& shape) {
+  if (box.start.size() != shape.size() || box.extent.size() != shape.size()) {
+    return false;
+  }
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (box.start[d] < 0 || box.extent[d] < 0 || box.extent[d] > shape[d] - box.start[d]) {
+      return false;
+    }
+  }
+  return true;
+}
 
 CopyRecipe CopyRecipe::identity(std::string source_key, const Shape& shape) {
   const Box whole{std::vector<std::int64_t>(shape.size(), 0), shape};

@@ -18,6 +18,9 @@ struct Box {
   std::vector<std::int64_t> extent;
 };
 
+// True when the box has the rank of `shape` and lies inside it.
+[[nodiscard]] bool box_fits(const Box& box, const Shape& shape);
+
 struct BoxCopy {
   std::string source_key;  // checkpoint key
   Box source;
