@@ -1,0 +1,54 @@
+// Owns: the command line of dlo: subcommands, flags, help, and errors with the nearest name.
+// Must not own: what subcommands do. Pure: the same words give the same answer on every rank.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "config/offload_options.h"
+
+namespace dlo::harness {
+
+enum class Subcommand {
+  kVersion,
+  kHelp,
+  kDoctor,
+  kCheckpointCreate,
+  kCheckpointInspect,
+  kRun,
+  kSweep,
+  kReport
+};
+
+struct Arguments {
+  Subcommand subcommand = Subcommand::kHelp;
+  std::string help;  // with kHelp
+
+  std::vector<std::string> paths;  // scenarios, or the folder of a report or checkpoint
+  std::string out;
+  std::string name_filter;
+  std::uint64_t seed = 0;
+  bool list = false;
+  bool json = false;
+
+  std::string preset;
+  std::string dtype = "F32";
+  std::optional<std::int64_t> blocks;
+
+  // Offload options given on the command line of `run`: option name and value, in order.
+  std::vector<std::pair<std::string, std::string>> overrides;
+};
+
+// `words` without the program's name. Codes: unknown_option, invalid_value.
+[[nodiscard]] Result<Arguments> parse_arguments(const std::vector<std::string>& words);
+
+// Applies overrides in order. Codes: invalid_value.
+[[nodiscard]] Status apply_overrides(
+    const std::vector<std::pair<std::string, std::string>>& overrides,
+    config::OffloadOptions& options);
+
+}  // namespace dlo::harness

@@ -1,0 +1,207 @@
+#include "harness/cli/scenario_commands.h"
+
+#include <fmt/format.h>
+
+#include <ostream>
+
+#include "base/codes.h"
+#include "engine/model_runner.h"
+#include "harness/build_info.h"
+#include "harness/machine.h"
+#include "harness/model_store.h"
+#include "harness/plan.h"
+#include "harness/report_files.h"
+#include "harness/runner.h"
+#include "harness/scenario_files.h"
+#include "harness/summary.h"
+#include "platform/cpu/thread_executor.h"
+
+namespace dlo::harness {
+namespace {
+
+using platform::Path;
+
+constexpr std::string_view kScratchName = "scratch";
+
+bool is_run(const Arguments& arguments) {
+  return arguments.subcommand == Subcommand::kRun;
+}
+
+Result<ScenarioSet> load_own(const CommandContext& context, const Arguments& arguments) {
+  const std::vector<Path> paths(arguments.paths.begin(), arguments.paths.end());
+  Result<ScenarioSet> set = load_scenarios(context.files, paths, arguments.seed);
+  if (!set) {
+    return set;
+  }
+  for (Scenario& scenario : set->scenarios) {
+    if (Status status = apply_overrides(arguments.overrides, scenario.options); !status) {
+      return status.refusal();
+    }
+  }
+  std::erase_if(set->scenarios, [&](const Scenario& scenario) {
+    return scenario.name.find(arguments.name_filter) == std::string::npos;
+  });
+  if (set->scenarios.empty()) {
+    return refuse(codes::kInvalidValue,
+                  fmt::format("no instance's name contains '{}'", arguments.name_filter), "--name",
+                  "see the names with dlo sweep PATH --list");
+  }
+  return set;
+}
+
+// The same set on every rank, or one refusal.
+Result<ScenarioSet> load(const CommandContext& context, const Arguments& arguments) {
+  Result<ScenarioSet> set = load_own(context, arguments);
+  const Status mine = set.ok() ? Status{} : Status{set.refusal()};
+  if (Status agreed = agree_on_step(context, "scenario files", mine); !agreed) {
+    return agreed.refusal();
+  }
+  const Status same =
+      comm::agree(context.world.control(), "scenario files", set->digest, codes::kRanksDisagree,
+                  Deadline::after(context.clock.now(), kStepTimeout));
+  if (!same) {
+    return same.refusal();
+  }
+  return set;
+}
+
+// Results of an earlier run would pass for this one's if this one does not finish.
+Status prepare_output(const CommandContext& context, const Path& out) {
+  if (!context.is_rank_zero()) {
+    return {};
+  }
+  if (Status made = context.files.make_directories(out); !made) {
+    return made;
+  }
+  const Path probe = out / "writable.probe";
+  if (Status written = platform::write_text_atomically(context.files, probe, "probe\n"); !written) {
+    return written;
+  }
+  if (Status removed = context.files.remove_file(probe); !removed) {
+    return removed;
+  }
+  for (const Path& old : {out / kResultsFileName, out / kMarkdownFileName, out / kHtmlFileName}) {
+    if (Status removed = context.files.remove_tree(old); !removed) {
+      return removed;
+    }
+  }
+  return context.files.remove_tree(out / kScratchName);
+}
+
+void print_list(const CommandContext& context, const Plan& plan) {
+  for (const PlannedScenario& step : plan.steps) {
+    context.out << step.scenario.name << '\n';
+  }
+  for (const SkippedScenario& skipped : plan.skipped) {
+    context.out << skipped.name << "  (skipped: " << skipped.reason << ")\n";
+  }
+}
+
+RunInfo run_info(const CommandContext& context, const Arguments& arguments) {
+  RunInfo info;
+  info.commit = commit_text();
+  info.command = context.command_line;
+  info.host = host_name(context.files);
+  info.world_size = context.world.size();
+  info.build = build_info();
+  info.seed = arguments.seed;
+  info.started_at = context.clock.wall_time_text();
+  return info;
+}
+
+RunnerResult walk(const CommandContext& context, const Arguments& arguments, const Plan& plan) {
+  platform::ThreadExecutor executor(0);
+  ModelStore models(ModelStoreSeams{context.world, context.files, context.clock, executor},
+                    Path(arguments.out) / kScratchName);
+  engine::RunEnvironment environment;
+  environment.world = &context.world;
+  environment.files = &context.files;
+  environment.build_digest = build_digest();
+  Progress progress(context.err, context.terminal, context.is_rank_zero());
+  RunnerResult result = run_plan(
+      plan,
+      RunnerSeams{
+          .prepare_model = [&](const ModelChoice& model) { return models.prepare(model); },
+          .run =
+              [&](const engine::RunRequest& request) { return engine::run(environment, request); },
+          .progress = progress});
+  // What cannot be removed is left lying; the results do not depend on it.
+  if (Status cleaned = models.clean(); !cleaned) {
+    say_error(context, cleaned.refusal());
+  }
+  return result;
+}
+
+Status write_everything(const CommandContext& context, const Path& out, const Results& results) {
+  if (!context.is_rank_zero()) {
+    return {};
+  }
+  if (Status written = write_reports(context.files, out, results); !written) {
+    return written;
+  }
+  // Last, so that results that can be seen have their report beside them.
+  return write_results(context.files, out, results);
+}
+
+ExitCode finish(const CommandContext& context, const Arguments& arguments, const Results& results,
+                const RunnerResult& walked) {
+  const Path out = arguments.out;
+  Status written = write_everything(context, out, results);
+  if (walked.broken.has_value()) {
+    // The ranks cannot agree any more: each ends with what it knows.
+    say_error(context, *walked.broken);
+    return ExitCode::kFellShort;
+  }
+  written = agree_on_step(context, "results", written);
+  if (!written) {
+    say_error(context, written.refusal());
+    return ExitCode::kFellShort;
+  }
+  context.out << summary_text(results) << "report: " << (out / kHtmlFileName).string() << std::endl;
+  const bool fell_short = context.is_rank_zero() && !results.all_passed();
+  return fell_short ? ExitCode::kFellShort : ExitCode::kAllAsExpected;
+}
+
+Result<Plan> make_plan(const CommandContext& context, const Arguments& arguments,
+                       const ScenarioSet& set) {
+  if (is_run(arguments)) {
+    return plan_run(set.scenarios, context.world.size());
+  }
+  return plan_sweep(set.scenarios, context.world.size());
+}
+
+}  // namespace
+
+ExitCode run_scenarios(const CommandContext& context, const Arguments& arguments) {
+  const Nanoseconds started = context.clock.now();
+  Result<ScenarioSet> set = load(context, arguments);
+  if (!set) {
+    say_error(context, set.refusal());
+    return set.refusal().where == "--name" ? ExitCode::kUsage : ExitCode::kFellShort;
+  }
+  Result<Plan> plan = make_plan(context, arguments, *set);
+  if (!plan) {
+    say_error(context, plan.refusal());
+    return ExitCode::kUsage;
+  }
+  if (arguments.list) {
+    print_list(context, *plan);
+    return ExitCode::kAllAsExpected;
+  }
+  const Status writable =
+      agree_on_step(context, "output folder", prepare_output(context, arguments.out));
+  if (!writable) {
+    say_error(context, writable.refusal());
+    return ExitCode::kFellShort;
+  }
+  Results results;
+  results.run = run_info(context, arguments);
+  RunnerResult walked = walk(context, arguments, *plan);
+  results.scenarios = std::move(walked.scenarios);
+  results.skipped = plan->skipped;
+  results.run.duration_s =
+      static_cast<double>(context.clock.now() - started) / static_cast<double>(kSecond);
+  return finish(context, arguments, results, walked);
+}
+
+}  // namespace dlo::harness

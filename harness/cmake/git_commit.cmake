@@ -1,0 +1,19 @@
+# Writes a source with the commit that the working tree stands at; untouched when nothing changed,
+# so that only a new commit recompiles it.
+#   cmake -DSOURCE_DIR=. -DOUTPUT=commit.cpp -P git_commit.cmake
+execute_process(COMMAND git -C "${SOURCE_DIR}" describe --always --dirty --abbrev=12
+  OUTPUT_VARIABLE _commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE _status)
+if(NOT _status EQUAL 0)
+  set(_commit "unknown")
+endif()
+set(_text
+  "#include \"harness/build_info.h\"\n\n"
+  "std::string_view dlo::harness::commit_text() { return \"${_commit}\"; }\n")
+string(JOIN "" _text ${_text})
+set(_old "")
+if(EXISTS "${OUTPUT}")
+  file(READ "${OUTPUT}" _old)
+endif()
+if(NOT _old STREQUAL _text)
+  file(WRITE "${OUTPUT}" "${_text}")
+endif()

@@ -1,0 +1,161 @@
+#include "harness/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/codes.h"
+#include "config/option_rows.h"
+#include "config/validate.h"
+
+namespace dlo::harness {
+namespace {
+
+std::string ranks_text(std::int64_t count) {
+  return fmt::format("{} rank{}", count, count == 1 ? "" : "s");
+}
+
+// Everything that output bytes may depend on: equal keys must give equal bytes.
+std::string reference_key(const Scenario& scenario) {
+  const ModelChoice& model = scenario.model;
+  const engine::RequestSpec& requests = scenario.requests;
+  std::string key = fmt::format("{} {} {} ", model.folder.string(), dtype_name(model.dtype),
+                                model.keep_fp32_modules);
+  if (model.generated.has_value()) {
+    key += fmt::format("{} {} {} ", model.generated->preset, model.generated->seed,
+                       model.generated->blocks.value_or(-1));
+  }
+  key += fmt::format("{} {} {} {} {} {} {} {} ", requests.count, requests.steps,
+                     requests.guidance_scale, requests.latent_frames, requests.latent_height,
+                     requests.latent_width, requests.text_tokens, requests.seed);
+  return key + config::parallel_to_json(scenario.parallel).dump();
+}
+
+bool can_be_reference(const Scenario& scenario) {
+  engine::PlatformSpec plain;
+  return scenario.options == config::OffloadOptions{} &&
+         scenario.expected.outcome == engine::Outcome::kRuns &&
+         scenario.platform.device == plain.device &&
+         !scenario.platform.device_budget_bytes.has_value() &&
+         !scenario.platform.pinned_budget_bytes.has_value() &&
+         !scenario.platform.pin_fails_on_rank.has_value() && scenario.platform.slow_copy_ns == 0;
+}
+
+Scenario make_reference(const Scenario& scenario, std::size_t number) {
+  Scenario reference;
+  reference.name = fmt::format("reference_{}/dp{}", number, scenario.parallel.data_parallel_size);
+  reference.file = scenario.file;
+  reference.model = scenario.model;
+  reference.parallel = scenario.parallel;
+  reference.requests = scenario.requests;
+  reference.platform.wait_timeout_s = scenario.platform.wait_timeout_s;
+  return reference;
+}
+
+// Lays out the steps; each reference stands before the first scenario that needs it.
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const std::vector<Scenario>& fitting) {
+    for (const Scenario& scenario : fitting) {
+      if (can_be_reference(scenario)) {
+        references_.emplace(reference_key(scenario), scenario);
+      }
+    }
+  }
+
+  void add(const Scenario& scenario) {
+    if (placed_.contains(scenario.name)) {
+      return;
+    }
+    std::optional<std::size_t> reference;
+    if (scenario.compare_with_resident && !can_be_reference(scenario)) {
+      reference = place_reference(scenario);
+    }
+    place(scenario, reference);
+  }
+
+  [[nodiscard]] std::vector<PlannedScenario> take() { return std::move(steps_); }
+
+ private:
+  std::size_t place(const Scenario& scenario, std::optional<std::size_t> reference) {
+    placed_.emplace(scenario.name, steps_.size());
+    steps_.push_back({scenario, reference});
+    return steps_.size() - 1;
+  }
+
+  std::size_t place_reference(const Scenario& scenario) {
+    const auto [found, is_new] = references_.try_emplace(reference_key(scenario), Scenario{});
+    if (is_new) {
+      found->second = make_reference(scenario, ++made_count_);
+    }
+    const auto at = placed_.find(found->second.name);
+    return at != placed_.end() ? at->second : place(found->second, std::nullopt);
+  }
+
+  std::map<std::string, Scenario> references_;
+  std::map<std::string, std::size_t> placed_;
+  std::vector<PlannedScenario> steps_;
+  std::size_t made_count_ = 0;
+};
+
+}  // namespace
+
+std::int64_t ranks_needed(const Scenario& scenario) {
+  const bool refused = !config::validate(scenario.options, scenario.parallel).ok();
+  return refused ? 1 : config::world_size(scenario.parallel);
+}
+
+Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size) {
+  Plan plan;
+  std::vector<Scenario> fitting;
+  for (const Scenario& scenario : scenarios) {
+    const std::int64_t needed = ranks_needed(scenario);
+    if (needed <= world_size) {
+      fitting.push_back(scenario);
+    } else {
+      plan.skipped.push_back(
+          {.name = scenario.name,
+           .topology = topology_of(scenario.parallel),
+           .reason = fmt::format("needs {}, world has {}", ranks_text(needed), world_size)});
+    }
+  }
+  PlanBuilder builder(fitting);
+  for (const Scenario& scenario : fitting) {
+    builder.add(scenario);
+  }
+  plan.steps = builder.take();
+  return plan;
+}
+
+Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size) {
+  std::int64_t largest = 0;
+  for (const Scenario& scenario : scenarios) {
+    const std::int64_t needed = ranks_needed(scenario);
+    if (needed > world_size) {
+      return refuse(
+          codes::kWorldTooSmall,
+          fmt::format("{} ({}) needs {}, the world has {}", scenario.name,
+                      topology_of(scenario.parallel).text(), ranks_text(needed), world_size),
+          scenario.file.string(),
+          fmt::format("start it with mpirun -np {}, or use dlo sweep, which skips what "
+                      "does not fit",
+                      needed));
+    }
+    largest = std::max(largest, needed);
+  }
+  if (largest < world_size && !scenarios.empty()) {
+    return refuse(codes::kTopologyMismatch,
+                  fmt::format("the largest topology ({}) has {}, the world has {}",
+                              topology_of(scenarios.front().parallel).text(), ranks_text(largest),
+                              world_size),
+                  scenarios.front().file.string(),
+                  fmt::format("start it with mpirun -np {}, or use dlo sweep, which leaves surplus "
+                              "ranks idle",
+                              largest));
+  }
+  return plan_sweep(scenarios, world_size);
+}
+
+}  // namespace dlo::harness

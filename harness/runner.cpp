@@ -1,0 +1,117 @@
+#include "harness/runner.h"
+
+#include <fmt/format.h>
+
+#include "base/codes.h"
+#include "config/option_rows.h"
+#include "engine/run_report_json.h"
+#include "harness/metrics.h"
+
+namespace dlo::harness {
+namespace {
+
+using engine::RunReport;
+
+engine::RunRequest make_request(const Scenario& scenario, const platform::Path& checkpoint) {
+  engine::RunRequest request;
+  request.name = scenario.name;
+  request.model.checkpoint = checkpoint;
+  request.model.runtime_dtype = scenario.model.dtype;
+  request.model.keep_fp32_modules = scenario.model.keep_fp32_modules;
+  request.options = scenario.options;
+  request.parallel = scenario.parallel;
+  request.requests = scenario.requests;
+  request.platform = scenario.platform;
+  return request;
+}
+
+// A checkpoint that could not be made is an outcome like a checkpoint that could not be read.
+RunReport without_model(const Refusal& refusal) {
+  RunReport report;
+  report.outcome = engine::Outcome::kRejected;
+  report.code = refusal.code;
+  report.message = refusal.message();
+  report.violations = {refusal};
+  return report;
+}
+
+// Figures of a run that failed sanity are not recorded; what the ranks are and did is.
+Json rank_json(const engine::RankReport& rank, bool with_numbers) {
+  Json json = engine::rank_report_to_json(rank);
+  if (!with_numbers) {
+    for (const char* numbers : {"owned", "process", "traffic", "forward_ms"}) {
+      json.erase(numbers);
+    }
+  }
+  return json;
+}
+
+std::optional<Reference> reference_of(const Plan& plan, const PlannedScenario& step,
+                                      const std::vector<RunReport>& reports) {
+  if (!step.reference.has_value()) {
+    return std::nullopt;
+  }
+  return Reference{.name = plan.steps.at(*step.reference).scenario.name,
+                   .report = &reports.at(*step.reference)};
+}
+
+}  // namespace
+
+ScenarioResult make_result(const Scenario& scenario, const RunReport& report,
+                           const std::optional<Reference>& reference) {
+  const std::vector<Metric> metrics = metrics_of(report);
+  const Verdict verdict = judge(scenario, report, reference, metrics);
+  ScenarioResult result;
+  result.name = scenario.name;
+  result.model = scenario.model.label();
+  result.topology = topology_of(scenario.parallel);
+  result.options = config::options_to_json(scenario.options);
+  result.outcome = engine::outcome_name(report.outcome);
+  result.code = report.code;
+  result.message = report.message;
+  result.expected_outcome = engine::outcome_name(scenario.expected.outcome);
+  result.expected_code = scenario.expected.code;
+  result.passed = verdict.passed;
+  result.failed_checks = verdict.failed_checks;
+  result.bytes_equal = verdict.bytes_equal;
+  result.compared_with = verdict.bytes_equal.has_value() ? reference->name : "";
+  result.output_digest = report.output_digest;
+  if (verdict.sane) {
+    result.metrics = metrics;
+  }
+  if (!report.ranks.empty()) {
+    result.effective = engine::effective_to_json(report.ranks.front().effective);
+  }
+  for (const engine::RankReport& rank : report.ranks) {
+    result.ranks.push_back(rank_json(rank, verdict.sane));
+  }
+  return result;
+}
+
+RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams) {
+  RunnerResult result;
+  std::vector<RunReport> reports;
+  reports.reserve(plan.steps.size());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const PlannedScenario& step = plan.steps[i];
+    seams.progress.begin(i, plan.steps.size(), step.scenario.name);
+    const Result<platform::Path> checkpoint = seams.prepare_model(step.scenario.model);
+    reports.push_back(checkpoint.ok() ? seams.run(make_request(step.scenario, *checkpoint))
+                                      : without_model(checkpoint.refusal()));
+    const RunReport& report = reports.back();
+    result.scenarios.push_back(
+        make_result(step.scenario, report, reference_of(plan, step, reports)));
+    seams.progress.end(result.scenarios.back());
+    if (!report.world_usable) {
+      result.broken = refuse(report.code,
+                             fmt::format("the ranks lost each other, {} scenarios did not run: {}",
+                                         plan.steps.size() - i - 1, report.message),
+                             step.scenario.name, "mend the first failure");
+      break;
+    }
+  }
+  seams.progress.finish();
+  return result;
+}
+
+}  // namespace dlo::harness

@@ -1,0 +1,38 @@
+// Owns: running a plan: one scenario after the other, collectively on all ranks, each judged
+// against its expectation and its reference on rank 0.
+// Must not own: the engine's work (the run function is given), files of results (results.h).
+// Threading: one thread a rank; every rank walks the same plan.
+// Failure: a scenario that falls short is a result. A world that broke ends the walk; the refusal
+// says so and how much was left.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "engine/run_report.h"
+#include "harness/expectations.h"
+#include "harness/plan.h"
+#include "harness/progress.h"
+#include "harness/results.h"
+
+namespace dlo::harness {
+
+struct RunnerSeams {
+  std::function<Result<platform::Path>(const ModelChoice&)> prepare_model;
+  std::function<engine::RunReport(const engine::RunRequest&)> run;
+  Progress& progress;
+};
+
+struct RunnerResult {
+  std::vector<ScenarioResult> scenarios;  // meaningful on rank 0
+  std::optional<Refusal> broken;          // why the walk ended early
+};
+
+[[nodiscard]] RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams);
+
+// One result from what was asked, what happened and the verdict. Pure.
+[[nodiscard]] ScenarioResult make_result(const Scenario& scenario, const engine::RunReport& report,
+                                         const std::optional<Reference>& reference);
+
+}  // namespace dlo::harness

@@ -1,0 +1,285 @@
+#include "harness/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/codes.h"
+#include "base/nearest_name.h"
+#include "config/option_rows.h"
+#include "harness/matrix.h"
+#include "harness/metrics.h"
+#include "harness/scenario_paths.h"
+#include "harness/scenario_schema.h"
+
+namespace dlo::harness {
+namespace {
+
+Refusal bad_file(std::string_view code, std::string what, const ScenarioContext& context,
+                 std::string action) {
+  return refuse(code, std::move(what), context.file.string(), std::move(action));
+}
+
+// The file is the place to mend, whoever found the mistake.
+Refusal in_file(Refusal refusal, const ScenarioContext& context, std::string_view section) {
+  refusal.what = fmt::format("{}: {}", section, refusal.what);
+  refusal.where = context.file.string();
+  return refusal;
+}
+
+Json section(const Json& document, const char* name) {
+  return document.contains(name) ? document.at(name) : Json::object();
+}
+
+template <typename T>
+void read_field(const Json& object, const char* name, T& value) {
+  if (object.contains(name)) {
+    object.at(name).get_to(value);
+  }
+}
+
+template <typename T>
+void read_field(const Json& object, const char* name, std::optional<T>& value) {
+  if (object.contains(name)) {
+    value = object.at(name).get<T>();
+  }
+}
+
+Result<ModelChoice> read_model(const Json& document, const ScenarioContext& context) {
+  const Json& model = document.at("model");
+  if (model.contains("checkpoint") == model.contains("preset")) {
+    return bad_file(codes::kInvalidValue, "model needs either a checkpoint or a preset", context,
+                    "give one of the two");
+  }
+  ModelChoice choice;
+  if (model.contains("checkpoint")) {
+    if (model.contains("blocks") || model.contains("seed")) {
+      return bad_file(codes::kInvalidValue, "blocks and seed belong to a preset", context,
+                      "leave them out beside a checkpoint");
+    }
+    choice.checkpoint = model.at("checkpoint").get<std::string>();
+  } else {
+    GeneratedModel generated{.preset = model.at("preset").get<std::string>(),
+                             .seed = context.run_seed,
+                             .blocks = std::nullopt};
+    read_field(model, "seed", generated.seed);
+    read_field(model, "blocks", generated.blocks);
+    choice.generated = generated;
+  }
+  choice.dtype = *dtype_from_name(model.value("dtype", "F32"));
+  read_field(model, "keep_fp32_modules", choice.keep_fp32_modules);
+  return choice;
+}
+
+Result<config::ParallelConfig> read_parallel(const Json& document, const ScenarioContext& context) {
+  const Json& topology = document.at("topology");
+  nlohmann::json fields{{"data_parallel_size", topology.at("dp")},
+                        {"ulysses_degree", topology.at("sp")},
+                        {"tensor_parallel_size", topology.at("tp")}};
+  if (topology.at("hsdp") != 1) {
+    fields["use_hsdp"] = true;
+    fields["hsdp_shard_size"] = topology.at("hsdp");
+  }
+  fields.update(nlohmann::json(section(document, "parallel")));
+  Result<config::ParallelConfig> parallel = config::parallel_from_json(fields);
+  if (!parallel) {
+    return in_file(parallel.refusal(), context, "parallel");
+  }
+  return parallel;
+}
+
+Result<config::OffloadOptions> read_options(const Json& document, const ScenarioContext& context) {
+  nlohmann::json fields = section(document, "options");
+  if (document.contains("transfer")) {
+    for (const char* name : {"enable_distributed_layerwise_offload", "dlo_use_allgather"}) {
+      if (fields.contains(name)) {
+        return bad_file(codes::kInvalidValue, fmt::format("transfer and option {} both", name),
+                        context, "transfer sets it; leave one of the two out");
+      }
+    }
+    const auto transfer = document.at("transfer").get<std::string>();
+    fields["enable_distributed_layerwise_offload"] = transfer != "resident";
+    if (transfer != "resident") {
+      fields["dlo_use_allgather"] = transfer == "all_gather";
+    }
+  }
+  Result<config::OffloadOptions> options = config::options_from_json(fields);
+  if (!options) {
+    return in_file(options.refusal(), context, "options");
+  }
+  return options;
+}
+
+engine::PlatformSpec read_platform(const Json& document) {
+  engine::PlatformSpec spec;
+  const Json platform = section(document, "platform");
+  read_field(platform, "device", spec.device);
+  read_field(platform, "device_budget_bytes", spec.device_budget_bytes);
+  read_field(platform, "pinned_budget_bytes", spec.pinned_budget_bytes);
+  read_field(platform, "wait_timeout_s", spec.wait_timeout_s);
+  const Json faults = section(document, "faults");
+  read_field(faults, "slow_copy_ns", spec.slow_copy_ns);
+  read_field(faults, "pin_fails_on_rank", spec.pin_fails_on_rank);
+  return spec;
+}
+
+engine::RequestSpec read_requests(const Json& document, const ScenarioContext& context) {
+  engine::RequestSpec spec;
+  spec.seed = context.run_seed;
+  const Json requests = section(document, "requests");
+  read_field(requests, "count", spec.count);
+  read_field(requests, "steps", spec.steps);
+  read_field(requests, "guidance_scale", spec.guidance_scale);
+  read_field(requests, "latent_frames", spec.latent_frames);
+  read_field(requests, "latent_height", spec.latent_height);
+  read_field(requests, "latent_width", spec.latent_width);
+  read_field(requests, "text_tokens", spec.text_tokens);
+  read_field(requests, "seed", spec.seed);
+  return spec;
+}
+
+engine::Outcome outcome_from_name(std::string_view name) {
+  if (name == "rejected") {
+    return engine::Outcome::kRejected;
+  }
+  if (name == "falls_back") {
+    return engine::Outcome::kFallsBack;
+  }
+  return name == "fails_closed" ? engine::Outcome::kFailsClosed : engine::Outcome::kRuns;
+}
+
+Result<Expectation> read_expectation(const Json& document, const ScenarioContext& context) {
+  for (const Json& rule : document.at("expect")) {
+    Result<bool> holds = condition_holds(rule.value("when", Json::object()), document);
+    if (!holds) {
+      return in_file(holds.refusal(), context, "expect");
+    }
+    if (!*holds) {
+      continue;
+    }
+    const Expectation expected{.outcome = outcome_from_name(rule.at("outcome").get<std::string>()),
+                               .code = rule.value("code", "")};
+    if (expected.code.empty() != (expected.outcome == engine::Outcome::kRuns)) {
+      return bad_file(
+          codes::kInvalidValue,
+          fmt::format("expect: outcome {} {} a code", rule.at("outcome").get<std::string>(),
+                      expected.code.empty() ? "needs" : "has no"),
+          context, "give a code with every outcome but runs");
+    }
+    return expected;
+  }
+  return bad_file(
+      codes::kInvalidValue,
+      fmt::format("no rule of expect holds for {}", document.at("name").get<std::string>()),
+      context, "end the list with a rule without `when`");
+}
+
+Result<std::vector<Measure>> read_measures(const Json& document, const ScenarioContext& context) {
+  std::vector<Measure> measures;
+  for (const Json& row : document.value("measure", Json::array())) {
+    Measure measure{.metric = row.at("metric").get<std::string>(),
+                    .reference = row.at("reference").get<double>(),
+                    .lower = std::nullopt,
+                    .upper = std::nullopt};
+    std::vector<std::string_view> known;
+    for (const MetricDefinition& definition : metric_definitions()) {
+      known.push_back(definition.name);
+    }
+    if (std::find(known.begin(), known.end(), measure.metric) == known.end()) {
+      return bad_file(codes::kUnknownOption,
+                      fmt::format("measure: unknown metric '{}'", measure.metric), context,
+                      suggest_name(measure.metric, known));
+    }
+    read_field(row, "lower", measure.lower);
+    read_field(row, "upper", measure.upper);
+    Result<bool> holds = condition_holds(row.value("when", Json::object()), document);
+    if (!holds) {
+      return in_file(holds.refusal(), context, "measure");
+    }
+    if (*holds) {
+      measures.push_back(std::move(measure));
+    }
+  }
+  return measures;
+}
+
+Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioContext& context) {
+  const Json& document = instance.document;
+  // Values of the matrix were put in after the file was checked.
+  if (Status valid = check_schema(document, context.file.string()); !valid) {
+    return valid.refusal();
+  }
+  Scenario scenario;
+  scenario.name = instance.name;
+  scenario.file = context.file;
+  auto model = read_model(document, context);
+  auto parallel = read_parallel(document, context);
+  auto options = read_options(document, context);
+  auto expected = read_expectation(document, context);
+  auto measures = read_measures(document, context);
+  if (!model || !parallel || !options || !expected || !measures) {
+    return !model      ? model.refusal()
+           : !parallel ? parallel.refusal()
+           : !options  ? options.refusal()
+           : !expected ? expected.refusal()
+                       : measures.refusal();
+  }
+  scenario.model = *std::move(model);
+  scenario.parallel = *std::move(parallel);
+  scenario.options = *std::move(options);
+  scenario.expected = *std::move(expected);
+  scenario.measures = *std::move(measures);
+  scenario.requests = read_requests(document, context);
+  scenario.platform = read_platform(document);
+  scenario.compare_with_resident = document.value("compare_with", "none") == "resident";
+  return scenario;
+}
+
+}  // namespace
+
+std::string ModelChoice::label() const {
+  std::string name = checkpoint.string();
+  if (generated.has_value()) {
+    name = generated->preset;
+    if (generated->blocks.has_value()) {
+      name += fmt::format(", {} block{}", *generated->blocks, *generated->blocks == 1 ? "" : "s");
+    }
+  }
+  return fmt::format("{}, {}", name, dtype_name(dtype));
+}
+
+TopologySizes topology_of(const config::ParallelConfig& parallel) {
+  TopologySizes sizes{.dp = parallel.data_parallel_size,
+                      .sp = config::sequence_size(parallel),
+                      .tp = parallel.tensor_parallel_size,
+                      .hsdp = 1};
+  if (parallel.use_hsdp) {
+    const bool derived = parallel.hsdp_shard_size < 1;
+    sizes.hsdp = derived && config::sizes_positive(parallel) ? config::world_size(parallel)
+                                                             : parallel.hsdp_shard_size;
+  }
+  return sizes;
+}
+
+Result<std::vector<Scenario>> read_scenarios(const Json& document, const ScenarioContext& context) {
+  if (Status valid = check_schema(document, context.file.string()); !valid) {
+    return valid.refusal();
+  }
+  Result<std::vector<MatrixInstance>> instances = expand_matrix(document, context.file.string());
+  if (!instances) {
+    return instances.refusal();
+  }
+  std::vector<Scenario> scenarios;
+  for (const MatrixInstance& instance : *instances) {
+    Result<Scenario> scenario = read_instance(instance, context);
+    if (!scenario) {
+      return scenario.refusal();
+    }
+    scenarios.push_back(*std::move(scenario));
+  }
+  return scenarios;
+}
+
+}  // namespace dlo::harness
