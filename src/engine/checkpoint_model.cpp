@@ -17,11 +17,12 @@ nlohmann::json euler_settings(const host_weights::ComponentConfig& scheduler,
     return scheduler.config;
   }
   const double shift = scheduler.config.value("flow_shift", 1.0);
-  notes.push_back(
-      fmt::format("scheduler UniPCMultistepScheduler replaced by flow-match Euler, shift {}", shift));
-  return nlohmann::json{{"_class_name", "FlowMatchEulerDiscreteScheduler"},
-                        {"num_train_timesteps", scheduler.config.value("num_train_timesteps", 1000)},
-                        {"shift", shift}};
+  notes.push_back(fmt::format(
+      "scheduler UniPCMultistepScheduler replaced by flow-match Euler, shift {}", shift));
+  return nlohmann::json{
+      {"_class_name", "FlowMatchEulerDiscreteScheduler"},
+      {"num_train_timesteps", scheduler.config.value("num_train_timesteps", 1000)},
+      {"shift", shift}};
 }
 
 }  // namespace
@@ -37,8 +38,7 @@ Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
                   spec.checkpoint.string(), "use a checkpoint with one transformer");
   }
   CheckpointModel result;
-  auto scheduler =
-      model::parse_flow_match_euler(euler_settings(configs->scheduler, result.notes));
+  auto scheduler = model::parse_flow_match_euler(euler_settings(configs->scheduler, result.notes));
   if (!scheduler.ok()) {
     return scheduler.refusal();
   }

@@ -160,8 +160,8 @@ RunReport run(const RunEnvironment& environment, const RunRequest& request) {
   if (world.rank() < topology.size()) {
     ending = run_member(environment, request, validation.config, topology);
   }
-  const auto merge_timeout = static_cast<Nanoseconds>(static_cast<double>(timeout) *
-                                                      kMergeTimeoutFactor);
+  const auto merge_timeout =
+      static_cast<Nanoseconds>(static_cast<double>(timeout) * kMergeTimeoutFactor);
   world.watch_failures_of({});
   auto endings = world.control().exchange("report", ending_to_json(ending).dump(),
                                           Deadline::after(clock.now(), merge_timeout));

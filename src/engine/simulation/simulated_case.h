@@ -1,0 +1,41 @@
+// Owns: SimulatedCase, one point of the space that exploration walks: rings, ranks, transfer,
+// depths, chunks, what the caller does; and the drawing of cases from seeds.
+// Must not own: schedules (the kernel draws those) or verdicts (simulated_run.h). Pure values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dlo::engine {
+
+struct SimulatedCase {
+  std::vector<std::uint32_t> ring_blocks = {3};  // by ring
+  std::uint32_t ranks = 1;                       // size of the weight group
+  bool use_allgather = false;
+  bool pin_cpu_memory = true;
+  std::uint32_t prefetch_depth = 1;
+  std::uint32_t input_slots = 2;
+  std::uint64_t chunk_bytes = 0;  // per rank and chunk; 0: whole block
+  std::uint32_t requests = 1;
+  std::uint32_t walks_per_request = 2;  // walks of each ring, the rings one after the other
+  bool skip_blocks = false;             // leave blocks out at random; rank-local only
+  std::uint64_t shape_seed = 1;
+
+  // Forwards that one rank makes.
+  [[nodiscard]] std::uint64_t forwards() const;
+  // "rings 3+5, 4 ranks all_gather, depth 2, chunks of 512, ...", for failure reports.
+  [[nodiscard]] std::string text() const;
+
+  friend bool operator==(const SimulatedCase&, const SimulatedCase&) = default;
+};
+
+// The case of `seed` in the general space: rings of 1, 2, 3, 4, 5, 7 and, rarely, 72 blocks, one or
+// two of them, 1 to 8 ranks, depth 1 to 4, one chunk or many, drains, skipped blocks.
+[[nodiscard]] SimulatedCase draw_case(std::uint64_t seed);
+
+// Smaller neighbours of `failing`, most promising first: fewer ranks, rings, blocks, requests,
+// walks, chunks, depth. Empty for the smallest case.
+[[nodiscard]] std::vector<SimulatedCase> smaller_cases(const SimulatedCase& failing);
+
+}  // namespace dlo::engine

@@ -1,0 +1,38 @@
+// Owns: one simulated run: the real backend and hot path over the synthetic model on simulated
+// ranks, one seed one schedule, and the oracles that judge it.
+// Must not own: which seeds are tried (exploration.h), the hot path itself, torch.
+//
+// Oracles: every byte that compute reads is the checkpoint's; no operation writes what another in
+// flight uses; traffic equals the plan (I3) and device memory the plan's limit (I4); after
+// disable() every block is untouched, no buffer is left and nothing is in flight; no deadlock.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/simulation/simulated_case.h"
+#include "platform/device.h"
+#include "platform/sim/cost_model.h"
+
+namespace dlo::engine {
+
+// Wraps the simulated device of `rank`: the place of faults and mutants. May be empty.
+using DeviceDecorator = std::function<std::unique_ptr<platform::Device>(
+    std::unique_ptr<platform::Device> device, int rank)>;
+
+struct SimulatedVerdict {
+  std::string violation;  // first broken oracle; empty when all hold
+  std::uint64_t trace_digest = 0;
+  std::uint64_t event_count = 0;
+  Nanoseconds end_time = 0;  // virtual
+
+  [[nodiscard]] bool ok() const { return violation.empty(); }
+};
+
+// Runs `simulated` under schedule `seed`. Throws nothing: what goes wrong is the violation.
+[[nodiscard]] SimulatedVerdict simulate(const SimulatedCase& simulated, std::uint64_t seed,
+                                        const DeviceDecorator& decorate = {});
+
+}  // namespace dlo::engine

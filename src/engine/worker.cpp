@@ -1,0 +1,361 @@
+#include "engine/worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "backend/offload_backend.h"
+#include "base/codes.h"
+#include "engine/checkpoint_model.h"
+#include "engine/latent_pipeline.h"
+#include "engine/request_wave.h"
+#include "host_weights/ordinary_loader.h"
+#include "model/latent_ops.h"
+#include "platform/cpu/cpu_device.h"
+#include "platform/cpu/thread_executor.h"
+#include "platform/fault/pin_fails_device.h"
+#include "platform/fault/slow_copy_device.h"
+#include "platform/posix/steady_clock.h"
+#include "telemetry/copy_ledger.h"
+#include "telemetry/smaps_rollup.h"
+
+namespace dlo::engine {
+
+using platform::MemoryPurpose;
+
+namespace {
+
+Refusal refusal_of(const std::exception& error) {
+  if (const auto* run_error = dynamic_cast<const RunError*>(&error)) {
+    return run_error->refusal();
+  }
+  if (const auto* known = dynamic_cast<const Error*>(&error)) {
+    return refuse(known->code(), known->what(), known->site_text(), "see the message");
+  }
+  return refuse(codes::kInternal, error.what(), "engine", "report this as a bug");
+}
+
+}  // namespace
+
+struct Worker::State {
+  const RunEnvironment& environment;
+  const RunRequest& request;
+  const config::OffloadConfig& config;
+  comm::Topology topology;
+  comm::Coordinates coordinates;
+  RankContext context;
+  RankReport report;
+  Nanoseconds timeout = 0;
+
+  // In start-up order; shutdown() releases them in reverse.
+  platform::SteadyClock clock;
+  telemetry::CopyLedger ledger;
+  std::unique_ptr<platform::Device> device;
+  CheckpointModel model;
+  contracts::ParameterTable table;
+  std::unique_ptr<contracts::HostTensors> host_tensors;
+  backend::WeightGroup weight_group;
+  std::unique_ptr<comm::ControlGroup> weight_control;
+  std::unique_ptr<comm::Communicator> weight_communicator;
+  std::unique_ptr<backend::OffloadBackend> backend;
+  std::unique_ptr<LatentPipeline> pipeline;
+
+  void event(std::string text) { report.events.push_back(std::move(text)); }
+  [[nodiscard]] Deadline deadline() const { return Deadline::after(clock.now(), timeout); }
+
+  Status make_device();
+  Status make_model();
+  Status load_weights();
+  Status make_weight_group();
+  Status enable_backend();
+  Status make_pipeline();
+  Status serve_requests();
+  void measure_memory();
+  void measure_traffic();
+  void release(std::string_view name, const std::function<void()>& action) noexcept;
+
+  // Runs `step`, turns exceptions into refusals and tells the peers about either.
+  Status guarded(std::string_view operation, const std::function<Status()>& step);
+};
+
+Status Worker::State::guarded(std::string_view operation, const std::function<Status()>& step) {
+  Status status;
+  try {
+    status = step();
+  } catch (const std::exception& error) {
+    status = refusal_of(error);
+  }
+  if (!status.ok()) {
+    const auto& refusal = status.refusal();
+    event(fmt::format("{} failed: {}", operation, refusal.code));
+    context.failure_signal->raise(
+        Failure{refusal.code, context.rank, -1, std::string(operation), refusal.what});
+  }
+  return status;
+}
+
+Status Worker::State::make_device() {
+  const auto& spec = request.platform;
+  platform::CpuDeviceOptions options;
+  options.rank = context.rank;
+  options.device_budget_bytes = spec.device_budget_bytes.value_or(options.device_budget_bytes);
+  options.pinned_budget_bytes = spec.pinned_budget_bytes.value_or(options.pinned_budget_bytes);
+  options.join_timeout = timeout;
+  device = platform::make_cpu_device(options, clock, *context.failure_signal);
+  if (spec.pin_fails_on_rank == context.rank) {
+    device = std::make_unique<platform::PinFailsDevice>(std::move(device), 0);
+  }
+  if (spec.slow_copy_ns > 0) {
+    device = std::make_unique<platform::SlowCopyDevice>(
+        std::move(device), static_cast<Nanoseconds>(spec.slow_copy_ns));
+  }
+  if (environment.decorate_device) {
+    device = environment.decorate_device(std::move(device));
+  }
+  device = std::make_unique<telemetry::LedgerDevice>(std::move(device), ledger);
+  // Reductions split by thread count: one thread on every rank, so that runs can be compared.
+  model::launch_set_compute_threads(*device, 1);
+  event("device");
+  return {};
+}
+
+Status Worker::State::make_model() {
+  auto made = read_checkpoint_model(*environment.files, request.model);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  model = std::move(made).value();
+  for (const auto& note : model.notes) {
+    event(note);
+  }
+  table.dits.push_back(model.transformer->spec());
+  contracts::check_table(table);
+  event("model");
+  return {};
+}
+
+Status Worker::State::load_weights() {
+  platform::ThreadExecutor executor(host_weights::kDefaultLoadThreads);
+  host_weights::LoadRequest load;
+  load.tensors = table.tensors();
+  const auto& component = table.dits.front().name;
+  load.sources.push_back({.path = request.model.checkpoint,
+                          .subfolder = component,
+                          .prefix = component + ".",
+                          .file_patterns = {}});
+  auto loaded = host_weights::load_ordinary(*environment.files, *device, executor, load);
+  if (!loaded.ok()) {
+    return loaded.refusal();
+  }
+  host_tensors = std::move(loaded->tensors);
+  for (const auto& name : loaded->report.tolerated) {
+    event("not in the checkpoint, tolerated: " + name);
+  }
+  event("load");
+  return {};
+}
+
+Status Worker::State::make_weight_group() {
+  weight_group = backend::weight_group(config, topology, context.rank);
+  auto& world = *environment.world;
+  if (weight_group.axis == backend::GroupAxis::kNone) {
+    world.watch_failures_of({context.rank});
+    return {};
+  }
+  world.watch_failures_of(weight_group.ranks);
+  auto control = world.make_control_group(weight_group.ranks, "weight control", deadline());
+  if (!control.ok()) {
+    return control.refusal();
+  }
+  weight_control = std::move(control).value();
+  auto communicator = world.make_communicator(weight_group.ranks, "weights", deadline(), timeout);
+  if (!communicator.ok()) {
+    return communicator.refusal();
+  }
+  weight_communicator =
+      std::make_unique<telemetry::LedgerCommunicator>(std::move(communicator).value(), ledger);
+  event("weight group");
+  return {};
+}
+
+Status Worker::State::enable_backend() {
+  backend = std::make_unique<backend::OffloadBackend>(
+      backend::BackendRequest{.config = config,
+                              .table = table,
+                              .host_tensors = *host_tensors,
+                              .device = *device,
+                              .context = context,
+                              .weight_control = weight_control.get(),
+                              .weight_communicator = weight_communicator.get(),
+                              .weight_axis = weight_group.axis,
+                              .timeout = timeout});
+  const Status status = backend->enable();
+  report.effective = backend->effective();
+  for (const auto& step : backend->steps()) {
+    event(step);
+  }
+  if (status.ok()) {
+    model.transformer->set_observer(backend->observer(0));
+    event("enable");
+  }
+  return status;
+}
+
+Status Worker::State::make_pipeline() {
+  auto made = LatentPipeline::make(*device, *model.transformer, model.scheduler, request.requests);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  pipeline = std::move(made).value();
+  event("pipeline");
+  return {};
+}
+
+Status Worker::State::serve_requests() {
+  // Without a weight group replicas do not wait for each other, so nobody recomputes.
+  const auto schedule =
+      weight_group.axis == backend::GroupAxis::kData ? Schedule::kWaves : Schedule::kIndependent;
+  const bool primary = coordinates.sp == 0 && coordinates.tp == 0;
+  for (const auto& assignment :
+       assign_requests(request.requests.count, schedule, coordinates.dp, topology.dp)) {
+    const Nanoseconds begin = clock.now();
+    auto digest = pipeline->run(assignment.request, timeout);
+    if (!digest.ok()) {
+      return digest.refusal();
+    }
+    const auto forwards = pipeline->forwards_per_request();
+    report.forward_ms.push_back(
+        static_cast<double>(clock.now() - begin) /
+        static_cast<double>(kMillisecond * static_cast<Nanoseconds>(forwards)));
+    report.traffic.forward_count += forwards;
+    if (assignment.answers && primary) {
+      report.outputs.push_back({assignment.request, *digest});
+    }
+    if (auto status = backend->end_request(); !status.ok()) {
+      return status;
+    }
+  }
+  event("requests");
+  return {};
+}
+
+void Worker::State::measure_memory() {
+  auto& owned = report.owned;
+  const auto pinned = device->pinned_memory();
+  const auto pageable = device->pageable_memory();
+  owned.pinned_now = pinned.now_bytes;
+  owned.pinned_peak = pinned.peak_bytes;
+  owned.host_private_now = pinned.now_bytes + pageable.now_bytes;
+  owned.host_private_peak = pinned.peak_bytes + pageable.peak_bytes;
+  for (const auto purpose : {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot,
+                             MemoryPurpose::kResident, MemoryPurpose::kNonBlock}) {
+    owned.device_now += device->device_memory(purpose).now_bytes;
+    owned.device_peak += device->device_memory(purpose).peak_bytes;
+  }
+  if (const auto rollup = telemetry::read_smaps_rollup(*environment.files); rollup.ok()) {
+    report.process = {rollup->rss_bytes.value_or(0), rollup->pss_bytes.value_or(0),
+                      rollup->private_dirty_bytes.value_or(0)};
+  }
+}
+
+void Worker::State::measure_traffic() {
+  auto& traffic = report.traffic;
+  const auto h2d = ledger.at(platform::Site::kH2d);
+  const auto gather = ledger.at(platform::Site::kGather);
+  traffic.h2d_calls = h2d.calls;
+  traffic.h2d_bytes = h2d.bytes;
+  traffic.gather_calls = gather.calls;
+  traffic.gather_bytes = gather.bytes;
+  const auto planned = backend->planned_traffic({traffic.forward_count});
+  traffic.h2d_bytes_planned = planned.h2d_bytes;
+  traffic.gather_bytes_planned = planned.gather_bytes;
+  report.owned.device_limit = backend->memory_plan().device_limit_bytes();
+  report.owned.host_private_limit = backend->memory_plan().host_store_bytes;
+}
+
+void Worker::State::release(std::string_view name, const std::function<void()>& action) noexcept {
+  try {
+    action();
+    event(fmt::format("release {}", name));
+  } catch (const std::exception& error) {
+    event(fmt::format("release {} failed: {}", name, error.what()));
+  }
+}
+
+Worker::Worker(const RunEnvironment& environment, const RunRequest& request,
+               const config::OffloadConfig& config, const comm::Topology& topology)
+    : state_(new State{environment, request, config, topology,
+                       comm::coordinates_of(topology, environment.world->rank()),
+                       make_rank_context(environment.world->rank(), environment.world->size(),
+                                         environment.world->failure_signal())}) {
+  state_->timeout =
+      static_cast<Nanoseconds>(request.platform.wait_timeout_s * static_cast<double>(kSecond));
+  state_->report.rank = environment.world->rank();
+  state_->report.coordinates = state_->coordinates;
+}
+
+Worker::~Worker() {
+  shutdown();
+}
+
+Status Worker::start() {
+  auto& s = *state_;
+  using Step = Status (State::*)();
+  struct NamedStep {
+    std::string_view name;
+    Step step;
+  };
+  for (const auto& [name, step] :
+       {NamedStep{"device", &State::make_device},
+        NamedStep{"weight group", &State::make_weight_group},
+        NamedStep{"model", &State::make_model}, NamedStep{"load", &State::load_weights},
+        NamedStep{"enable", &State::enable_backend},
+        NamedStep{"pipeline", &State::make_pipeline}}) {
+    if (auto status = s.guarded(name, [&s, step = step] { return (s.*step)(); }); !status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+Status Worker::serve() {
+  return state_->guarded("serve", [this] { return state_->serve_requests(); });
+}
+
+void Worker::measure() {
+  if (state_->device != nullptr) {
+    state_->measure_memory();
+  }
+  if (state_->backend != nullptr && state_->pipeline != nullptr) {
+    state_->measure_traffic();
+  }
+}
+
+void Worker::shutdown() noexcept {
+  auto& s = *state_;
+  if (s.backend != nullptr) {
+    for (const auto& problem : s.backend->disable()) {
+      s.event("disable: " + problem);
+    }
+    s.event("disable");
+    s.release("backend", [&s] { s.backend.reset(); });
+  }
+  s.release("pipeline", [&s] { s.pipeline.reset(); });
+  s.release("communicators", [&s] {
+    s.weight_communicator.reset();
+    s.weight_control.reset();
+  });
+  s.release("model", [&s] {
+    s.host_tensors.reset();
+    s.table.dits.clear();
+    s.model.transformer.reset();
+  });
+  s.release("device", [&s] { s.device.reset(); });
+}
+
+const RankReport& Worker::report() const {
+  return state_->report;
+}
+
+}  // namespace dlo::engine
