@@ -54,7 +54,7 @@ void BlockRing::before_block(std::uint32_t block) {
     drop(position);
   }
   current_ = held_.front();
-  drop(1);
+  remove(1);
   slots_.activate(current_.slot);
   active_ = true;
   device_.wait(StreamKind::kCompute, slots_.ready(current_.slot),
@@ -118,6 +118,10 @@ void BlockRing::drop(std::size_t count) {
       slots_.vacate(held_[i].slot);
     }
   }
+  remove(count);
+}
+
+void BlockRing::remove(std::size_t count) {
   std::copy(held_.begin() + static_cast<std::ptrdiff_t>(count),
             held_.begin() + static_cast<std::ptrdiff_t>(held_count_), held_.begin());
   held_count_ -= count;

@@ -90,8 +90,10 @@ class BlockRing final : public contracts::BlockObserver {
   [[nodiscard]] bool fresh(const Held& held) const;
   // Position of `block` among the held slots, held_count_ when it is not there.
   [[nodiscard]] std::size_t find(std::uint32_t block) const;
-  // Gives up the first `count` held slots.
+  // Gives up the first `count` held slots, unless another ring has taken them already.
   void drop(std::size_t count);
+  // Takes the first `count` entries off the list; their slots stay as they are.
+  void remove(std::size_t count);
   // Makes `block` the first held one, or throws stale_slot where the policy says so.
   void repair(std::uint32_t block);
   void load_next();

@@ -1,0 +1,109 @@
+// Goal: a block that is not the one held is never read from a stale slot: it is loaded on the spot
+// (group-first entry, skipped and repeated blocks) or refused, as the policy says.
+// Method: one or two rings on a recording device, walked out of order.
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "base/error.h"
+#include "tests/unit/hot_path/ring_fixture.h"
+
+namespace dlo::hot_path {
+namespace {
+
+using platform::Site;
+using test::FixtureOptions;
+using test::in_order;
+using test::OpKind;
+using test::RingFixture;
+
+// Every compute launch follows a ready wait for that block, on a slot whose latest load carried it.
+void expect_reads_match_loads(const RingFixture& fixture) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> content(8, {-1, -1});  // by slot
+  std::pair<std::int32_t, std::int32_t> waited{-1, -1};
+  for (const auto& op : fixture.device.log()) {
+    const std::pair key{op.label.ring, op.label.block};
+    if (op.kind == OpKind::kRecord && op.label.site == Site::kReadyRecord) {
+      content.at(static_cast<std::size_t>(op.label.slot)) = key;
+    } else if (op.label.site == Site::kReadyWait) {
+      waited = content.at(static_cast<std::size_t>(op.label.slot));
+    } else if (op.kind == OpKind::kLaunch) {
+      ASSERT_EQ(waited, key) << "block " << op.label.block << " of ring " << op.label.ring;
+    }
+  }
+}
+
+TEST(BlockRingRepair, RingEnteredFirst_LoadsItsFirstBlocksOnEntry) {
+  RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}, .depth = 2});
+  fixture.walk(in_order(3));  // never primed
+  EXPECT_EQ(fixture.ring().counts().repairs, 1U);
+  EXPECT_EQ(fixture.ring().counts().repair_loads_of, (std::vector<std::uint64_t>{1, 1, 1}));
+  EXPECT_EQ(fixture.ring().counts().refill_loads, 3U);
+  expect_reads_match_loads(fixture);
+}
+
+TEST(BlockRingRepair, TwoRingsShareSlots_EachEntryRepairsOnce) {
+  for (const auto policy : {MissPolicy::kRepair, MissPolicy::kRefuse}) {
+    for (const auto depth : {1U, 2U, 4U}) {
+      RingFixture fixture(FixtureOptions{
+          .rings = {{512, 512, 512, 512, 512}, {256, 1024, 256}}, .depth = depth,
+          .on_miss = policy});
+      fixture.ring(0).prime();
+      for (int request = 0; request < 2; ++request) {
+        fixture.walk(in_order(5), 0);
+        fixture.walk(in_order(5), 0);
+        fixture.walk(in_order(3), 1);
+        fixture.walk(in_order(3), 1);
+      }
+      expect_reads_match_loads(fixture);
+      EXPECT_EQ(fixture.ring(0).counts().repairs, 1U) << "depth " << depth;
+      EXPECT_EQ(fixture.ring(1).counts().repairs, 2U) << "depth " << depth;
+    }
+  }
+}
+
+TEST(BlockRingRepair, SkippedBlockThatIsHeld_GivesItsSlotToTheNextLoad) {
+  RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512}}, .depth = 2});
+  fixture.ring().prime();
+  fixture.walk({0, 2, 3, 0, 1, 2, 3});
+  expect_reads_match_loads(fixture);
+  EXPECT_EQ(fixture.ring().counts().repairs, 0U);
+  EXPECT_EQ(fixture.loaded_blocks(),
+            (std::vector<std::int32_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2}));
+}
+
+TEST(BlockRingRepair, RepeatedBlock_IsLoadedAgain) {
+  RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512}}});
+  fixture.ring().prime();
+  fixture.walk({0, 1, 1, 2, 3});
+  expect_reads_match_loads(fixture);
+  EXPECT_EQ(fixture.ring().counts().repairs, 1U);
+}
+
+TEST(BlockRingRepair, OrderUnlikeTheRing_ReadsWhatItAskedFor) {
+  for (const auto depth : {1U, 2U, 3U}) {
+    RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512}}, .depth = depth});
+    fixture.ring().prime();
+    fixture.walk({0, 2, 1, 3, 3, 2, 1, 0, 0, 1, 2, 3});
+    expect_reads_match_loads(fixture);
+  }
+}
+
+TEST(BlockRingRepair, RefusePolicy_SkippedOrRepeatedBlockIsStaleSlot) {
+  for (const std::uint32_t next : {2U, 0U, 3U}) {
+    RingFixture fixture(FixtureOptions{
+        .rings = {{512, 512, 512, 512}}, .depth = 2, .on_miss = MissPolicy::kRefuse});
+    fixture.ring().prime();
+    fixture.walk({0});
+    fixture.device.clear();
+    try {
+      fixture.ring().before_block(next);
+      FAIL() << "block " << next << " was let through";
+    } catch (const RunError& error) {
+      EXPECT_EQ(error.code(), codes::kStaleSlot);
+    }
+    EXPECT_TRUE(fixture.device.log().empty()) << "nothing is issued before the refusal";
+  }
+}
+
+}  // namespace
+}  // namespace dlo::hot_path
