@@ -1,9 +1,10 @@
-// Owns: CopyLedger, how many operations and bytes each site of the protocol issued, and the two
-// decorators that keep it: one over a Device, one over a Communicator.
+// Owns: CopyLedger, how many operations and bytes each site of the protocol issued on each stream,
+// and the two decorators that keep it: one over a Device, one over a Communicator.
 // Must not own: the plan that it is held against (backend/traffic_plan.h), timing.
 // Threading: entered by the launching thread; read by it too. Allocates nothing after construction.
-// What is counted: host-to-device copies by their label's site; gathers by the bytes received from
-// peers, (W-1)/W of the output, which is what crosses the links.
+// What is counted: copies to and from the device by their label's site (kOutput is the only one
+// from it); gathers by the bytes received from peers, (W-1)/W of the output, which is what crosses
+// the links.
 #pragma once
 
 #include <array>
@@ -23,16 +24,18 @@ struct LedgerEntry {
 
 class CopyLedger {
  public:
-  void add(platform::Site site, std::uint64_t bytes);
+  void add(platform::Site site, platform::StreamKind stream, std::uint64_t bytes);
+  // Over all streams.
   [[nodiscard]] LedgerEntry at(platform::Site site) const;
+  [[nodiscard]] LedgerEntry at(platform::Site site, platform::StreamKind stream) const;
 
  private:
   static constexpr std::size_t kSiteCount = static_cast<std::size_t>(platform::Site::kDrain) + 1;
 
-  std::array<LedgerEntry, kSiteCount> entries_{};
+  std::array<std::array<LedgerEntry, platform::kStreamCount>, kSiteCount> entries_{};
 };
 
-// Enters every copy to the device. The ledger outlives the decorator.
+// Enters every copy. The ledger outlives the decorator.
 class LedgerDevice : public platform::ForwardingDevice {
  public:
   LedgerDevice(std::unique_ptr<platform::Device> inner, CopyLedger& ledger)
@@ -40,6 +43,8 @@ class LedgerDevice : public platform::ForwardingDevice {
 
   void copy_to_device(platform::StreamKind stream, DeviceSpan destination, ConstByteSpan source,
                       const platform::OpLabel& label) override;
+  void copy_to_host(platform::StreamKind stream, ByteSpan destination, DeviceSpan source,
+                    const platform::OpLabel& label) override;
 
  private:
   CopyLedger* ledger_;

@@ -1,5 +1,6 @@
 #include "telemetry/smaps_rollup.h"
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
