@@ -54,8 +54,11 @@ add_library(dlo_torch_c10 SHARED IMPORTED)
 set_target_properties(dlo_torch_c10 PROPERTIES IMPORTED_LOCATION "${_found}/lib/libc10.so")
 add_library(dlo_torch INTERFACE)
 add_library(dlo::torch ALIAS dlo_torch)
-target_include_directories(dlo_torch SYSTEM INTERFACE
-  "${_found}/include" "${_found}/include/torch/csrc/api/include")
+# Behind every other directory: the wheel carries a newer fmt of its own, whose headers must not
+# hide those of the fmt that is linked.
+target_compile_options(dlo_torch INTERFACE
+  "SHELL:-idirafter \"${_found}/include\""
+  "SHELL:-idirafter \"${_found}/include/torch/csrc/api/include\"")
 # -rpath with the old tag is also used for the libraries that libtorch_cpu itself needs.
 target_link_options(dlo_torch INTERFACE "LINKER:--disable-new-dtags")
 foreach(_dir IN LISTS _library_dirs)
