@@ -159,7 +159,7 @@ void ComponentOpener::note_differences(const WeightFiles& weights, const WeightM
 
 Status ComponentOpener::open_sharded(const WeightFiles& weights) {
   index_path_ = weights.path;
-  const auto text = files_.read_text(index_path_, kHeaderLimitBytes);
+  const auto text = files_.read_text(index_path_, kIndexLimitBytes);
   if (!text) {
     return text.refusal();
   }

@@ -19,7 +19,6 @@ enum class Frame : std::uint8_t {
   kEntryObject,
   kEntryList,    // serde also reads a struct from a list of its fields: [dtype, shape, offsets]
   kDtypeObject,  // and an enum from {"F32": null}
-  kUnitObject,   // where null may also be written {}
   kShape,
   kOffsets,
   kIgnored,
@@ -168,11 +167,9 @@ Slot HeaderReader::take_slot() {
     case Frame::kOffsets:
       return Slot::kOffset;
     case Frame::kIgnored:
-      return Slot::kIgnored;
-    case Frame::kUnitObject:
       break;
   }
-  return Slot::kNone;
+  return Slot::kIgnored;
 }
 
 bool HeaderReader::only_ignored(std::string_view found) {
@@ -256,8 +253,6 @@ bool HeaderReader::start_object(std::size_t) {
     case Slot::kDtype:
       dtype_seen_ = false;
       return open(Frame::kDtypeObject);
-    case Slot::kUnit:
-      return open(Frame::kUnitObject);
     case Slot::kIgnored:
       return open(Frame::kIgnored);
     default:
@@ -334,7 +329,7 @@ bool HeaderReader::end_array() {
 }
 
 bool HeaderReader::parse_error(std::size_t, const std::string&, const Json::exception& error) {
-  return stop(error.what());
+  return stop(printable_text(error.what()));
 }
 
 }  // namespace

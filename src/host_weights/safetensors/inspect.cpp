@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "host_weights/model_index.h"
 #include "host_weights/safetensors/quoted_name.h"
+#include "host_weights/safetensors/utf8.h"
 
 namespace dlo::host_weights {
 
@@ -83,6 +84,11 @@ InspectedTensor describe(const Part& part, const ComponentTensor& tensor) {
           part.component + slash + file,      part.component};
 }
 
+// Paths may hold any bytes; a JSON text may not.
+std::string json_text(const std::string& text) {
+  return first_invalid_utf8(text) ? printable_text(text) : text;
+}
+
 // Largest first, so that no worker is left with the largest one at the end.
 void hash_all(platform::Executor& executor, std::vector<HashJob>& jobs,
               std::vector<InspectedTensor>& tensors) {
@@ -129,7 +135,7 @@ nlohmann::ordered_json inspect_json(const InspectReport& report) {
   for (const auto& tensor : report.tensors) {
     nlohmann::ordered_json row = {{"name", tensor.name},     {"dtype", dtype_name(tensor.dtype)},
                                   {"shape", tensor.shape},   {"bytes", tensor.size_bytes},
-                                  {"sha256", tensor.sha256}, {"file", tensor.file}};
+                                  {"sha256", tensor.sha256}, {"file", json_text(tensor.file)}};
     if (!tensor.component.empty()) {
       row["component"] = tensor.component;
     }
@@ -138,13 +144,17 @@ nlohmann::ordered_json inspect_json(const InspectReport& report) {
   nlohmann::ordered_json json;
   json["tensors"] = std::move(rows);
   if (!report.notes.empty()) {
-    json["notes"] = report.notes;
+    auto& notes = json["notes"] = nlohmann::ordered_json::array();
+    for (const auto& note : report.notes) {
+      notes.push_back(json_text(note));
+    }
   }
   return json;
 }
 
 nlohmann::ordered_json inspect_error_json(const Refusal& refusal) {
-  nlohmann::ordered_json error = {{"code", refusal.code}, {"message", refusal.message()}};
+  nlohmann::ordered_json error = {{"code", refusal.code},
+                                  {"message", json_text(refusal.message())}};
   if (const auto kind = header_error_kind(refusal)) {
     error["kind"] = header_error_text(*kind);
   }

@@ -40,7 +40,7 @@ Result<json> parse_without_repeats(const std::string& text, std::string_view whe
   try {
     value = json::parse(text, watch);
   } catch (const json::parse_error& error) {
-    return invalid(std::string("not JSON: ") + error.what(), where);
+    return invalid("not JSON: " + printable_text(error.what()), where);
   }
   if (repeated) {
     return invalid("duplicate key " + quoted_name(*repeated), where);

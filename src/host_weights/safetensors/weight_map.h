@@ -14,6 +14,9 @@
 
 namespace dlo::host_weights {
 
+// Longest index text that is read: some 100,000 tensors. Bounds what a hostile one can allocate.
+inline constexpr std::uint64_t kIndexLimitBytes = 16'000'000;
+
 struct WeightMap {
   std::map<std::string, std::string> shard_of;    // file name by tensor name; never empty
   std::optional<std::uint64_t> total_size_bytes;  // bytes of all tensors, as the index says

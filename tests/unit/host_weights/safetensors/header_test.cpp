@@ -34,7 +34,7 @@ TEST(SafetensorsHeader, DtypeAsObject_ReadsLikeItsName) {
     return R"({"a":{"dtype":)" + dtype + R"(,"shape":[1],"data_offsets":[0,1]}})";
   };
   EXPECT_EQ(verdict(entry(R"({"U8":null})"), "x"), "accept");
-  EXPECT_EQ(verdict(entry(R"({"U8":{}})"), "x"), "accept");
+  EXPECT_EQ(verdict(entry(R"({"U8":{}})"), "x"), kInvalidJson);
   EXPECT_EQ(verdict(entry(R"({"U8":{"a":1}})"), "x"), kInvalidJson);
   EXPECT_EQ(verdict(entry(R"({"U8":[]})"), "x"), kInvalidJson);
   EXPECT_EQ(verdict(entry(R"({"U8":"U8"})"), "x"), kInvalidJson);
@@ -76,7 +76,7 @@ TEST(SafetensorsHeader, Nesting_StopsAtTheReferencesDepth) {
   };
   EXPECT_EQ(verdict(with_extra(nested(125)), "x"), "accept");
   EXPECT_EQ(verdict(with_extra(nested(126)), "x"), kInvalidJson);
-  EXPECT_EQ(verdict(with_extra(std::string(5'000'000, '[')), "x"), kInvalidJson);
+  EXPECT_EQ(verdict(with_extra(std::string(1'000'000, '[')), "x"), kInvalidJson);
 }
 
 TEST(SafetensorsHeader, RepeatedMetadata_IsRefusedEvenWhenNull) {
@@ -139,6 +139,15 @@ TEST(SafetensorsHeader, HostileName_StaysOnOneShortLine) {
   const auto message = result.refusal().message();
   EXPECT_LT(message.size(), 1000U);
   EXPECT_EQ(message.find_first_of("\n\x1b"), std::string::npos);
+}
+
+TEST(SafetensorsHeader, MessageAboutBrokenText_IsPrintable) {
+  // The JSON library quotes what it read last, here half of a character.
+  const auto result = parse("{\"\xC3\xA4");
+  ASSERT_FALSE(result.ok());
+  for (const char character : result.refusal().message()) {
+    EXPECT_TRUE(character >= ' ' && character <= '~') << result.refusal().message();
+  }
 }
 
 TEST(SafetensorsHeader, TruncatedData_SaysWhatItNeedsAndHas) {
