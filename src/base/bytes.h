@@ -1,5 +1,6 @@
 // Owns: byte units, alignment helpers and overflow-checked arithmetic on sizes.
 // Must not own: sizes of particular layouts (contracts/block_layout.h).
+// Pure functions; a size that does not fit 64 bits is an empty optional, never a wrapped number.
 #pragma once
 
 #include <cstddef>

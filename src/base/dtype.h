@@ -1,5 +1,6 @@
 // Owns: DType, the element types of the safetensors format, with their names and bit widths.
 // Must not own: conversion of values, or what a reader accepts (host_weights/safetensors).
+// Pure functions; a name that the format does not know is an empty optional.
 #pragma once
 
 #include <cstdint>

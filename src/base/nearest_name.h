@@ -1,5 +1,6 @@
 // Owns: the search for the known name closest to a misspelt one (Levenshtein distance).
 // Must not own: the error message around it.
+// Pure functions; on a tie the first known name wins.
 #pragma once
 
 #include <span>

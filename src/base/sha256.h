@@ -1,5 +1,6 @@
 // Owns: SHA-256 over byte ranges (OpenSSL) and its lower-case hexadecimal form.
-// Must not own: what is hashed and in which order; callers say so. Not thread-safe per object.
+// Must not own: what is hashed and in which order; callers say so.
+// Not thread-safe per object. Failure: LogicError when OpenSSL lacks the algorithm.
 #pragma once
 
 #include <array>

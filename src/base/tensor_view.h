@@ -1,5 +1,6 @@
 // Owns: non-owning views: Shape helpers, TensorView over host bytes, DeviceSpan over device bytes.
 // Must not own: memory. The owner of the bytes outlives every view of them.
+// Failure: sizes that do not fit are empty optionals; leaving a span throws LogicError.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // Owns: NeighbourOptions, the few options outside offload and parallelism that the rules look at
-// (reference 1.2). Must not own: anything that no rule reads.
+// (reference 1.2).
+// Must not own: anything that no rule reads. A plain value.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,12 @@
 // Owns: BlockLayout, where each tensor of a block lies in its flat byte buffer, and ShardLayout,
 // how that buffer is cut into chunks and pieces over the W ranks of a weight group.
 // Must not own: buffers or transfers. Pure values with their invariants checked at construction.
-//
-// Deviates from vLLM-Omni: one flat byte buffer a block instead of one a dtype, every tensor start
-// 256-byte aligned, in the resident baseline too, because kernels choose code by alignment.
-//
 //   block    | chunk 0                | chunk 1                | ... tail, padded to W x 256 |
 //   chunk c  | piece of rank 0 | piece of rank 1 | ... | piece of rank W-1 |
 //   shard r  | piece r of chunk 0 | piece r of chunk 1 | ...      (chunk-major, host, rank r)
-//
 // One chunk is the reference's whole-block layout.
+// Deviates from vLLM-Omni: one flat byte buffer a block instead of one a dtype, every tensor start
+// 256-byte aligned, in the resident baseline too, because kernels choose code by alignment.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,10 @@
-// The second statement of the configuration matrix: rules.json, read and evaluated.
-// Owns: a small expression language over a configuration written as JSON. Must not own: anything
-// of src/config; what it says comes from the file alone.
-//
+// Owns: the second statement of the configuration matrix, rules.json: a small expression language.
+// Must not own: anything of src/config; what it says comes from the file alone.
 //   condition  {"field": V, "op": O, "value": literal} or {..., "other": V}; {"all": [...]},
 //              {"any": [...]}, {"not": C}, {"condition": "name"}
 //   O          == != < <= > >= not_in not_finite unset
 //   value V    "options.name", the name of a quantity, {"literal": x}, {"product": [V, ...]},
 //              {"remainder": [V, V]}, {"if": C, "then": V, "else": V}
-//
 // Failure: a malformed file throws; all and any stop at the first answer.
 #pragma once
 
