@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "base/result.h"
 
 namespace dlo::engine {
 
@@ -29,6 +32,11 @@ struct SimulatedCase {
 
   friend bool operator==(const SimulatedCase&, const SimulatedCase&) = default;
 };
+
+[[nodiscard]] nlohmann::json case_to_json(const SimulatedCase& simulated);
+// Keys that are missing keep their defaults. Codes: unknown_option with the nearest name,
+// invalid_value for a wrong type or a number outside what the hot path takes.
+[[nodiscard]] Result<SimulatedCase> case_from_json(const nlohmann::json& json);
 
 // The case of `seed` in the general space: rings of 1, 2, 3, 4, 5, 7 and, rarely, 72 blocks, one or
 // two of them, 1 to 8 ranks, depth 1 to 4, one chunk or many, drains, skipped blocks.

@@ -54,10 +54,8 @@ class RankRun {
         config_(config_of(simulated)),
         choices_(simulated.shape_seed * 1000 + 7) {}
 
-  void run(const platform::sim::CostModel& costs, const DeviceDecorator& decorate) {
-    auto device = std::make_unique<SimDevice>(
-        kernel_, platform::sim::SimDeviceSettings{.rank = rank_, .budgets = {}, .costs = &costs},
-        world_->failure_signal());
+  void run(const platform::sim::SimDeviceSettings& settings, const DeviceDecorator& decorate) {
+    auto device = std::make_unique<SimDevice>(kernel_, settings, world_->failure_signal());
     SimDevice& simulator = *device;
     fabric_.attach(rank_, &simulator);
     device_ = std::move(device);
@@ -197,12 +195,15 @@ class RankRun {
 }  // namespace
 
 SimulatedVerdict simulate(const SimulatedCase& simulated, std::uint64_t seed,
-                          const DeviceDecorator& decorate) {
+                          const DeviceDecorator& decorate,
+                          std::vector<platform::sim::SimTraceRow>* trace) {
   SimKernel kernel({.seed = seed, .rank_count = static_cast<int>(simulated.ranks)});
   const ExploringCosts costs(seed);
   comm::SimFabric fabric(kernel, static_cast<int>(simulated.ranks));
-  const auto outcome =
-      kernel.run([&](int rank) { RankRun(kernel, fabric, simulated, rank).run(costs, decorate); });
+  const auto outcome = kernel.run([&](int rank) {
+    RankRun(kernel, fabric, simulated, rank)
+        .run({.rank = rank, .budgets = {}, .costs = &costs, .trace = trace}, decorate);
+  });
   return {outcome.violation, outcome.trace_digest, outcome.event_count, outcome.end_time};
 }
 

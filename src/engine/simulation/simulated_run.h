@@ -14,7 +14,7 @@
 
 #include "engine/simulation/simulated_case.h"
 #include "platform/device.h"
-#include "platform/sim/cost_model.h"
+#include "platform/sim/sim_device.h"
 
 namespace dlo::engine {
 
@@ -31,8 +31,10 @@ struct SimulatedVerdict {
   [[nodiscard]] bool ok() const { return violation.empty(); }
 };
 
-// Runs `simulated` under schedule `seed`. Throws nothing: what goes wrong is the violation.
+// Runs `simulated` under schedule `seed`. Throws nothing: what goes wrong is the violation. With
+// `trace`, what ran when on all ranks is appended to it.
 [[nodiscard]] SimulatedVerdict simulate(const SimulatedCase& simulated, std::uint64_t seed,
-                                        const DeviceDecorator& decorate = {});
+                                        const DeviceDecorator& decorate = {},
+                                        std::vector<platform::sim::SimTraceRow>* trace = nullptr);
 
 }  // namespace dlo::engine

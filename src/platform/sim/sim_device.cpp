@@ -188,6 +188,7 @@ void SimDevice::begin_collective(OpIndex op, Nanoseconds duration) {
 void SimDevice::begin(OpIndex op, Nanoseconds duration) {
   auto& record = ops_[op];
   record.state = OpState::kRunning;
+  record.began = kernel_->now();
   check_overlap(record);
   running_.push_back(op);
   if (record.effect.at_start) {
@@ -204,6 +205,10 @@ void SimDevice::end(OpIndex op) {
   const bool ran = record.state == OpState::kRunning;
   if (ran && record.effect.at_end && !failure_) {
     record.effect.at_end();
+  }
+  if (ran && settings_.trace != nullptr) {
+    settings_.trace->push_back(
+        {record.began, kernel_->now(), rank(), record.facts.stream, record.facts.label});
   }
   record.state = OpState::kEnded;
   record.effect = {};

@@ -51,10 +51,20 @@ struct OpEffect {
   std::function<void()> at_end;
 };
 
+// An operation that has run, for timelines.
+struct SimTraceRow {
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+  int rank = 0;
+  StreamKind stream = StreamKind::kCompute;
+  OpLabel label;
+};
+
 struct SimDeviceSettings {
   int rank = 0;
   MemoryBudgets budgets;
-  const CostModel* costs = nullptr;  // not owned
+  const CostModel* costs = nullptr;           // not owned
+  std::vector<SimTraceRow>* trace = nullptr;  // not owned; null: no trace is kept
 };
 
 class SimDevice : public Device {
@@ -114,6 +124,7 @@ class SimDevice : public Device {
     std::function<void(OpIndex)> arrived = nullptr;   // collectives only
     std::optional<OpIndex> waits_for = std::nullopt;  // of a kWait: the record that it waits for
     OpState state = OpState::kIssued;
+    Nanoseconds began = 0;
     std::uint32_t open_dependencies = 0;
     std::vector<OpIndex> successors = {};
   };
