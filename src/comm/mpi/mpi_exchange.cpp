@@ -87,6 +87,7 @@ Progress MpiExchange::advance() {
 
 Progress MpiExchange::leave(const Refusal& refusal) {
   status_ = refusal;
+  request_.comm->kept.store(true);
   const bool headers_free = headers_.cancel();
   const bool texts_free = cancel_texts();
   return headers_free && texts_free ? Progress::kDone : Progress::kAbandoned;
@@ -162,7 +163,7 @@ Result<std::vector<std::string>> run_exchange(const std::shared_ptr<MpiState>& s
   const auto exchange = std::make_shared<MpiExchange>(state, std::move(request));
   state->thread->submit(exchange);
   if (!exchange->await(end, *state->clock, [&state] { state->thread->tick(); })) {
-    comm->abandoned.store(true);
+    comm->kept.store(true);
     state->thread->mark_broken();
     return refuse(codes::kDeadlineExceeded, "the MPI thread does not answer",
                   fmt::format("{} on rank {}", name, state->rank),

@@ -78,7 +78,7 @@ Status MpiGather::run(const std::shared_ptr<MpiGather>& self, const Call& call) 
     const std::lock_guard lock(self->spans_mutex_);
     self->caller_left_ = true;
     self->broken_.store(true);
-    self->comm_->abandoned.store(true);
+    self->comm_->kept.store(true);
     thread.mark_broken();
     return self->rules_.raised(refuse(codes::kDeadlineExceeded, "the MPI thread does not answer",
                                       fmt::format("gather on rank {}", self->state_->rank),
@@ -178,8 +178,8 @@ Progress MpiGather::leave(const Refusal& refusal) {
   const bool headers_free = headers_.cancel();
   const bool collective_open = request_ != MPI_REQUEST_NULL;
   broken_.store(true);
+  comm_->kept.store(true);
   if (collective_open) {
-    comm_->abandoned.store(true);
     state_->thread->mark_broken();
   }
   return headers_free && !collective_open ? Progress::kDone : Progress::kAbandoned;

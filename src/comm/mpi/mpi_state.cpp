@@ -27,7 +27,7 @@ int creation_tag(const std::string& key) {
 }  // namespace
 
 MpiCommHandle::~MpiCommHandle() {
-  if (comm != MPI_COMM_NULL && !abandoned.load() && !thread_->broken()) {
+  if (comm != MPI_COMM_NULL && !kept.load() && !thread_->broken()) {
     thread_->post([freed = comm]() mutable { MPI_Comm_free(&freed); });
   }
 }

@@ -26,7 +26,8 @@ struct MpiMembers {
   std::size_t position = 0;
 };
 
-// An MPI_Comm of its own; freed on the MPI thread, unless an abandoned operation still uses it.
+// An MPI_Comm of its own; freed on the MPI thread, unless an operation on it was left early: then
+// messages may lie unmatched, and a new communicator under the reused number would receive them.
 class MpiCommHandle {
  public:
   explicit MpiCommHandle(std::shared_ptr<MpiThread> thread) : thread_(std::move(thread)) {}
@@ -36,7 +37,7 @@ class MpiCommHandle {
 
   // Written on the MPI thread before others hold the handle.
   MPI_Comm comm = MPI_COMM_NULL;
-  std::atomic<bool> abandoned{false};
+  std::atomic<bool> kept{false};
 
  private:
   std::shared_ptr<MpiThread> thread_;

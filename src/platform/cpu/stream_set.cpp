@@ -258,22 +258,20 @@ bool StreamSet::wait_idle() noexcept {
 }
 
 Status StreamSet::synchronize(Deadline deadline) {
-  const OpLabel label{Site::kDrain};
+  const auto late = [&] { return deadline.expired(clock_.now()); };
   Status first;
   for (std::size_t i = 0; i < kStreamCount; ++i) {
     const StreamPosition target = last_issued(static_cast<StreamKind>(i));
-    if (failed_.load()) {
-      // What runs must not touch memory that the caller frees next.
-      wait_sliced(target, [&] { return deadline.expired(clock_.now()); });
-      continue;
+    Status status = wait_host(target, deadline, OpLabel{Site::kDrain});
+    if (!status.ok() && !late()) {
+      // What runs must not touch memory that the caller frees next, nor raise its failure in the
+      // run after this one: the queues are skipped, and awaited all the same.
+      fail(status.refusal(), OpLabel{Site::kDrain});
+      wait_sliced(target, late);
     }
-    Status status = wait_host(target, deadline, label);
-    if (!status.ok() && first.ok()) {
+    if (first.ok()) {
       first = std::move(status);
     }
-  }
-  if (const auto own = failure()) {
-    return *own;
   }
   return first;
 }

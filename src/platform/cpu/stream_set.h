@@ -51,7 +51,8 @@ class StreamSet {
   // Completion only, in spite of failures: what frees memory asks here. False when it took longer
   // than options.join_timeout. True at once on a stream thread, which cannot wait for itself.
   [[nodiscard]] bool wait_idle() noexcept;
-  // As wait_host for everything issued; after a device failure the queues are still awaited.
+  // As wait_host for everything issued. A peer's failure fails the device here; after a failure
+  // the queues are still awaited.
   [[nodiscard]] Status synchronize(Deadline deadline);
 
   [[nodiscard]] std::optional<Refusal> failure() const;
