@@ -7,9 +7,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <thread>
-
 #include "host_weights/safetensors/reader.h"
+#include "platform/cpu/thread_executor.h"
 #include "tests/support/memory_file_system.h"
 #include "tests/unit/host_weights/safetensors/bytes_of_files.h"
 
@@ -102,15 +101,10 @@ TEST(SafetensorsWriter, SeveralThreads_GiveTheSameFile) {
   const auto plan = *plan_file(tensors, {});
   auto writer = SafetensorsWriter::create(files, kPath, plan);
   ASSERT_TRUE(writer.ok());
-  std::vector<std::jthread> threads;
-  for (std::size_t t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
-      for (std::size_t i = t; i < plan.tensors.size(); i += 4) {
-        EXPECT_TRUE(writer->write(i, 0, as_bytes(value_of(i, 1000))).ok());
-      }
-    });
-  }
-  threads.clear();
+  platform::ThreadExecutor executor(4);
+  executor.parallel_for(plan.tensors.size(), [&](std::size_t i) {
+    EXPECT_TRUE(writer->write(i, 0, as_bytes(value_of(i, 1000))).ok());
+  });
   ASSERT_TRUE(writer->finish().ok());
   const auto parallel = *files.contents(kPath);
   ASSERT_TRUE(write_all(files, plan, 1000).ok());
