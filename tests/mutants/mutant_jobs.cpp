@@ -1,0 +1,71 @@
+#include "tests/mutants/mutant_jobs.h"
+
+#include <fmt/format.h>
+
+#include "tests/property/backend/delay_device.h"
+
+namespace dlo::test {
+
+using platform::OpLabel;
+using platform::Site;
+
+namespace {
+
+Decorate slow_site(Site site, Nanoseconds delay) {
+  return [site, delay](int, std::unique_ptr<platform::Device> device) {
+    return std::make_unique<DelayDevice>(
+        std::move(device),
+        [site, delay](const OpLabel& label) { return label.site == site ? delay : 0; });
+  };
+}
+
+}  // namespace
+
+Decorate slow_copies() { return slow_site(Site::kH2d, 2 * kMillisecond); }
+Decorate slow_computes() { return slow_site(Site::kCompute, 5 * kMillisecond); }
+Decorate slow_gathers() { return slow_site(Site::kGather, 5 * kMillisecond); }
+
+std::vector<NamedJob> mutant_jobs(const Decorate& decorate) {
+  std::vector<NamedJob> jobs;
+  for (const std::uint32_t blocks : {4U, 5U}) {
+    for (const std::uint32_t depth : {1U, 2U}) {
+      for (const int ranks : {1, 2}) {
+        for (const std::uint64_t chunk_bytes : {0U, 512U}) {
+          if (ranks == 1 && chunk_bytes > 0) {
+            continue;
+          }
+          SyntheticJob job;
+          // The largest block is not the last one, so that its bytes linger in a slot.
+          job.shape.seed = 17;
+          auto& ring = job.shape.rings.emplace_back();
+          for (std::uint32_t b = 0; b < blocks; ++b) {
+            ring.blocks.push_back({{DType::kU8, {b == 1 ? 9000 : 3000}, {}}});
+          }
+          job.ranks = ranks;
+          job.config = streaming_config(static_cast<std::uint32_t>(ranks), depth, chunk_bytes);
+          job.requests = whole_walks(1, 1, 2);
+          job.decorate = decorate;
+          job.timeout = 5 * kSecond;
+          jobs.push_back(NamedJob{fmt::format("{} blocks, depth {}, {} ranks, chunk {}", blocks,
+                                              depth, ranks, chunk_bytes),
+                                  std::move(job)});
+        }
+      }
+    }
+  }
+  return jobs;
+}
+
+bool detected(const SyntheticJob& job, std::string& why) {
+  SyntheticJob plain = job;
+  const auto resident = resident_digest(plain);
+  for (const auto& rank : run_job(job)) {
+    if (!rank.good(resident)) {
+      why = rank.text();
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace dlo::test

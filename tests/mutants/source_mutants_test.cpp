@@ -1,0 +1,40 @@
+// Goal: mutants of the arithmetic (narrowing, slot choice, shard offsets), which no decorator can
+// make, are found by the same jobs that the unmutated program passes.
+// Method: this program is linked against a mutated copy of hot_path and backend; DLO_MUTANT names
+// it. At least one job must fail, and all jobs on which the mutant is wrong by construction do.
+#include <gtest/gtest.h>
+
+#include "tests/mutants/mutant_jobs.h"
+
+namespace dlo::test {
+namespace {
+
+// Jobs on which the mutant is not equal to the original.
+bool concerned(const SyntheticJob& job) {
+  const std::string mutant = DLO_MUTANT;
+  const auto blocks = job.shape.rings.front().blocks.size();
+  if (mutant == "gather_not_narrowed") {
+    return job.ranks > 1;
+  }
+  if (mutant == "shard_off_by_one_chunk") {
+    return job.config.chunk_bytes > 0;
+  }
+  // Static slots are right when the slots divide the ring.
+  return blocks % (job.config.prefetch_depth + 1) != 0;
+}
+
+TEST(SourceMutant, SlowCopies_EveryConcernedJobFails) {
+  std::size_t tried = 0;
+  for (const auto& [name, job] : mutant_jobs(slow_copies())) {
+    if (!concerned(job)) {
+      continue;
+    }
+    ++tried;
+    std::string why;
+    EXPECT_TRUE(detected(job, why)) << DLO_MUTANT << " survived: " << name;
+  }
+  EXPECT_GT(tried, 0U);
+}
+
+}  // namespace
+}  // namespace dlo::test
