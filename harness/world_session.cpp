@@ -60,7 +60,7 @@ Result<std::unique_ptr<WorldSession>> WorldSession::start(int* argc, char*** arg
   if (!world) {
     return world.refusal();
   }
-  return std::unique_ptr<WorldSession>(std::make_unique<MpiSession>(*std::move(world)));
+  return std::unique_ptr<WorldSession>(std::make_unique<MpiSession>(std::move(world).value()));
 #else
   static_cast<void>(argc);
   static_cast<void>(argv);

@@ -6,10 +6,9 @@ execute_process(COMMAND git -C "${SOURCE_DIR}" describe --always --dirty --abbre
 if(NOT _status EQUAL 0)
   set(_commit "unknown")
 endif()
-set(_text
+string(CONCAT _text
   "#include \"harness/build_info.h\"\n\n"
   "std::string_view dlo::harness::commit_text() { return \"${_commit}\"; }\n")
-string(JOIN "" _text ${_text})
 set(_old "")
 if(EXISTS "${OUTPUT}")
   file(READ "${OUTPUT}" _old)
