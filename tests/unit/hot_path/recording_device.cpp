@@ -95,8 +95,10 @@ Result<std::unique_ptr<platform::DeviceBuffer>> RecordingDevice::allocate_device
   if (refuse_now()) {
     return refuse(codes::kDeviceOutOfMemory, "told to refuse", "device", "none");
   }
-  return std::unique_ptr<platform::DeviceBuffer>(
-      new FakeDeviceBuffer(bytes, device_books_[static_cast<std::size_t>(purpose)]));
+  auto buffer = std::make_unique<FakeDeviceBuffer>(
+      bytes, device_books_[static_cast<std::size_t>(purpose)]);
+  handed_out_.push_back(buffer.get());
+  return std::unique_ptr<platform::DeviceBuffer>(std::move(buffer));
 }
 
 Result<std::unique_ptr<platform::HostBuffer>> RecordingDevice::allocate_pinned(std::uint64_t bytes,
@@ -104,7 +106,9 @@ Result<std::unique_ptr<platform::HostBuffer>> RecordingDevice::allocate_pinned(s
   if (refuse_now()) {
     return refuse(codes::kPinFailed, "told to refuse", "host", "none");
   }
-  return std::unique_ptr<platform::HostBuffer>(new FakeHostBuffer(bytes, pinned_, true));
+  auto buffer = std::make_unique<FakeHostBuffer>(bytes, pinned_, true);
+  handed_out_.push_back(buffer.get());
+  return std::unique_ptr<platform::HostBuffer>(std::move(buffer));
 }
 
 Result<std::unique_ptr<platform::HostBuffer>> RecordingDevice::allocate_pageable(
@@ -112,7 +116,9 @@ Result<std::unique_ptr<platform::HostBuffer>> RecordingDevice::allocate_pageable
   if (refuse_now()) {
     return refuse(codes::kHostOutOfMemory, "told to refuse", "host", "none");
   }
-  return std::unique_ptr<platform::HostBuffer>(new FakeHostBuffer(bytes, pageable_, false));
+  auto buffer = std::make_unique<FakeHostBuffer>(bytes, pageable_, false);
+  handed_out_.push_back(buffer.get());
+  return std::unique_ptr<platform::HostBuffer>(std::move(buffer));
 }
 
 void RecordingDevice::record(platform::EventId, StreamKind stream, const OpLabel& label) {

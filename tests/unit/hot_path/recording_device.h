@@ -95,6 +95,8 @@ class RecordingDevice final : public platform::Device {
  private:
   [[nodiscard]] bool refuse_now();
 
+  // Every buffer ever handed out: a leak checker then sees who gave up one on purpose.
+  std::vector<const void*> handed_out_;
   TickingClock clock_;
   std::vector<OpRecord> log_;
   std::optional<Refusal> failure_;

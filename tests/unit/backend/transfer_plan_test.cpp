@@ -1,0 +1,150 @@
+// Goal: the figures that runs are held against (I3, I4), the downgrades with their codes, and the
+// schedule digest (I5).
+// Method: small rings whose figures are worked out by hand.
+#include "backend/transfer_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "synthetic/synthetic_model.h"
+#include "tests/unit/backend/backend_fixture.h"
+
+namespace dlo::backend {
+namespace {
+
+using contracts::Transfer;
+using synthetic::SyntheticModel;
+using synthetic::uniform_shape;
+
+TransferPlan plan_of(const config::OffloadConfig& config, const SyntheticModel& model) {
+  const bool stream = config.strategy == config::OffloadStrategy::kDistributedLayerwise;
+  return plan_transfer(config, plan_placement(model.table(), stream),
+                       config.dlo_use_allgather ? config.dp_size : 1);
+}
+
+std::vector<std::string> downgrade_codes(const TransferPlan& plan) {
+  std::vector<std::string> found;
+  for (const auto& downgrade : plan.effective.downgrades) {
+    found.push_back(downgrade.code);
+  }
+  return found;
+}
+
+TEST(TransferPlan, RankLocal_MovesEveryPaddedBlockOncePerForward) {
+  const SyntheticModel model(uniform_shape(1, 3, 1000));  // padded to 1024
+  const auto plan = plan_of(test::rank_local_config(), model);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kRankLocal);
+  EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{3, 3072, 0, 0}}));
+  EXPECT_EQ(plan.traffic.prime, (Traffic{2, 2048, 0, 0})) << "blocks 0 and 1 fill two slots";
+  EXPECT_EQ(plan.memory.slot_count, 2U);
+  EXPECT_EQ(plan.memory.slot_bytes, 1024U);
+  EXPECT_EQ(plan.memory.host_store_bytes, 3072U);
+  EXPECT_EQ(plan.memory.pinned_bytes(), 3072U);
+  EXPECT_EQ(plan.memory.device_limit_bytes(), 2048U);
+  EXPECT_TRUE(plan.effective.downgrades.empty());
+}
+
+TEST(TransferPlan, AllGatherInChunks_MovesShardsAndReceivesTheRest) {
+  const SyntheticModel model(uniform_shape(1, 3, 2000));  // padded to 2048, shards of 1024
+  auto config = test::all_gather_config();
+  config.chunk_bytes = 768;  // pieces of 768 and 256
+  config.input_slots = 3;
+  const auto plan = plan_of(config, model);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kAllGather);
+  EXPECT_EQ(plan.effective.group_size, 2U);
+  EXPECT_EQ(plan.effective.chunk_bytes, 768U);
+  EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{6, 3072, 6, 3072}}));
+  EXPECT_EQ(plan.memory.input_slot_bytes, 768U);
+  EXPECT_EQ(plan.memory.device_limit_bytes(), 2 * 2048U + 3 * 768U);
+  EXPECT_EQ(plan.memory.pinned_bytes(), 3072U) << "half of the model on each of two ranks";
+}
+
+TEST(TransferPlan, DepthBeyondTheRing_IsCutToBlocksMinusOne) {
+  const SyntheticModel model(uniform_shape(1, 3, 512));
+  auto config = test::rank_local_config();
+  config.prefetch_depth = 4;
+  const auto plan = plan_of(config, model);
+  EXPECT_EQ(plan.effective.prefetch_depth, 2U);
+  EXPECT_EQ(plan.memory.slot_count, 3U);
+}
+
+TEST(TransferPlan, TwoRings_ShareSlotsOfTheLargestBlock) {
+  synthetic::SyntheticShape shape = uniform_shape(1, 2, 512);
+  shape.rings.push_back(uniform_shape(1, 5, 4096).rings.front());
+  const SyntheticModel model(shape);
+  auto config = test::rank_local_config();
+  config.prefetch_depth = 3;
+  const auto plan = plan_of(config, model);
+  ASSERT_EQ(plan.rings.size(), 2U);
+  EXPECT_EQ(plan.rings[0].prefetch_depth, 1U);
+  EXPECT_EQ(plan.rings[1].prefetch_depth, 3U);
+  EXPECT_EQ(plan.memory.slot_count, 4U);
+  EXPECT_EQ(plan.memory.slot_bytes, 4096U);
+  EXPECT_EQ(plan.traffic.prime, (Traffic{2, 1024, 0, 0})) << "the first ring alone is primed";
+}
+
+TEST(TransferPlan, AllGatherAskedOfAGroupOfOne_IsRankLocalWithItsCode) {
+  const SyntheticModel model(uniform_shape(1, 3, 512));
+  auto config = test::all_gather_config();
+  config.dp_size = 1;
+  const auto plan = plan_of(config, model);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kRankLocal);
+  EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"group_size_one"}));
+}
+
+TEST(TransferPlan, PinningOff_IsPageableWithItsCode) {
+  const SyntheticModel model(uniform_shape(1, 3, 512));
+  auto config = test::rank_local_config();
+  config.pin_cpu_memory = false;
+  const auto plan = plan_of(config, model);
+  EXPECT_FALSE(plan.effective.pinned);
+  EXPECT_EQ(plan.memory.pinned_bytes(), 0U);
+  EXPECT_EQ(plan.memory.host_store_bytes, 1536U);
+  EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"pin_disabled"}));
+}
+
+TEST(TransferPlan, SingleBlock_IsResidentWithItsCodeAlone) {
+  const SyntheticModel model(uniform_shape(1, 1, 512));
+  auto config = test::all_gather_config();
+  config.dp_size = 1;
+  config.pin_cpu_memory = false;
+  const auto plan = plan_of(config, model);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kResident);
+  EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"single_block_resident"}));
+  EXPECT_EQ(plan.memory.device_limit_bytes(), 512U);
+  EXPECT_EQ(plan.traffic.per_forward, std::vector<Traffic>{Traffic{}});
+  EXPECT_EQ(plan.traffic.prime, Traffic{});
+}
+
+TEST(TransferPlan, NoStrategy_IsResidentWithoutDowngrade) {
+  const SyntheticModel model(uniform_shape(1, 1, 512));
+  const auto plan = plan_of(config::OffloadConfig{}, model);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kResident);
+  EXPECT_TRUE(plan.effective.downgrades.empty());
+}
+
+TEST(ScheduleDigest, AnythingThatChangesTheGathers_ChangesIt) {
+  const SyntheticModel model(uniform_shape(1, 3, 4096));
+  const SyntheticModel other(uniform_shape(1, 3, 4352));
+  const auto config = test::all_gather_config();
+  auto chunked = config;
+  chunked.chunk_bytes = 256;
+  auto deeper = config;
+  deeper.prefetch_depth = 2;
+  const auto digest = schedule_digest(plan_of(config, model));
+  EXPECT_EQ(digest, schedule_digest(plan_of(config, model)));
+  EXPECT_NE(digest, schedule_digest(plan_of(chunked, model)));
+  EXPECT_NE(digest, schedule_digest(plan_of(deeper, model)));
+  EXPECT_NE(digest, schedule_digest(plan_of(config, other)));
+}
+
+TEST(ScheduleDigest, PinningOnOneRankAlone_DoesNotChangeIt) {
+  const SyntheticModel model(uniform_shape(1, 3, 4096));
+  auto pageable = test::all_gather_config();
+  pageable.pin_cpu_memory = false;
+  EXPECT_EQ(schedule_digest(plan_of(pageable, model)),
+            schedule_digest(plan_of(test::all_gather_config(), model)));
+}
+
+}  // namespace
+}  // namespace dlo::backend
