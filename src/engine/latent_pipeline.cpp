@@ -164,6 +164,16 @@ Result<std::string> LatentPipeline::run(std::uint32_t request, Nanoseconds timeo
   return sha256_hex(ConstByteSpan(output));
 }
 
+std::uint64_t LatentPipeline::host_operand_bytes() const {
+  const auto& s = *state_;
+  std::uint64_t bytes = 0;
+  for (const auto* operand :
+       {&s.latents, &s.timestep, &s.text, &s.negative_text, &s.velocity, &s.negative_velocity}) {
+    bytes += operand->host->span().size();
+  }
+  return bytes;
+}
+
 std::uint64_t LatentPipeline::forwards_per_request() const {
   return static_cast<std::uint64_t>(state_->requests.steps) * (state_->guided() ? 2 : 1);
 }

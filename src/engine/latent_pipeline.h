@@ -32,6 +32,9 @@ class LatentPipeline {
   // for the output. Throws RunError from the model or its observer; codes of the device otherwise.
   [[nodiscard]] Result<std::string> run(std::uint32_t request, Nanoseconds timeout);
 
+  // Host memory of the operands' twins: not weights, so not part of a mode's promise.
+  [[nodiscard]] std::uint64_t host_operand_bytes() const;
+
   // Forwards of one request: steps, twice with guidance.
   [[nodiscard]] std::uint64_t forwards_per_request() const;
 

@@ -1,13 +1,14 @@
 #include "engine/run_report_json.h"
 
 #include "base/error.h"
-#include "config/options_json.h"
+#include "config/option_rows.h"
 
 namespace dlo::engine {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestDigest, request, sha256)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OwnedBytes, host_private_now, host_private_peak, pinned_now,
-                                   pinned_peak, device_now, device_peak, device_limit)
+                                   pinned_peak, device_now, device_peak, device_limit,
+                                   host_private_limit)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_dirty_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrafficLedger, h2d_calls, h2d_bytes, h2d_bytes_planned,
                                    gather_calls, gather_bytes, gather_bytes_planned, forward_count)

@@ -39,6 +39,21 @@ Refusal refusal_of(const std::exception& error) {
 }  // namespace
 
 struct Worker::State {
+  State(const RunEnvironment& env, const RunRequest& run, const config::OffloadConfig& normal,
+        const comm::Topology& shape)
+      : environment(env),
+        request(run),
+        config(normal),
+        topology(shape),
+        coordinates(comm::coordinates_of(shape, env.world->rank())),
+        context(
+            make_rank_context(env.world->rank(), env.world->size(), env.world->failure_signal())),
+        timeout(
+            static_cast<Nanoseconds>(run.platform.wait_timeout_s * static_cast<double>(kSecond))) {
+    report.rank = context.rank;
+    report.coordinates = coordinates;
+  }
+
   const RunEnvironment& environment;
   const RunRequest& request;
   const config::OffloadConfig& config;
@@ -46,7 +61,7 @@ struct Worker::State {
   comm::Coordinates coordinates;
   RankContext context;
   RankReport report;
-  Nanoseconds timeout = 0;
+  Nanoseconds timeout;
 
   // In start-up order; shutdown() releases them in reverse.
   platform::SteadyClock clock;
@@ -192,6 +207,9 @@ Status Worker::State::enable_backend() {
                               .timeout = timeout});
   const Status status = backend->enable();
   report.effective = backend->effective();
+  for (const auto& lost : config.set_aside) {
+    report.effective.downgrades.push_back({lost.code, lost.message()});
+  }
   for (const auto& step : backend->steps()) {
     event(step);
   }
@@ -246,7 +264,8 @@ void Worker::State::measure_memory() {
   const auto pageable = device->pageable_memory();
   owned.pinned_now = pinned.now_bytes;
   owned.pinned_peak = pinned.peak_bytes;
-  owned.host_private_now = pinned.now_bytes + pageable.now_bytes;
+  const auto operand_bytes = pipeline != nullptr ? pipeline->host_operand_bytes() : 0;
+  owned.host_private_now = pinned.now_bytes + pageable.now_bytes - operand_bytes;
   owned.host_private_peak = pinned.peak_bytes + pageable.peak_bytes;
   for (const auto purpose : {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot,
                              MemoryPurpose::kResident, MemoryPurpose::kNonBlock}) {
@@ -285,15 +304,7 @@ void Worker::State::release(std::string_view name, const std::function<void()>& 
 
 Worker::Worker(const RunEnvironment& environment, const RunRequest& request,
                const config::OffloadConfig& config, const comm::Topology& topology)
-    : state_(new State{environment, request, config, topology,
-                       comm::coordinates_of(topology, environment.world->rank()),
-                       make_rank_context(environment.world->rank(), environment.world->size(),
-                                         environment.world->failure_signal())}) {
-  state_->timeout =
-      static_cast<Nanoseconds>(request.platform.wait_timeout_s * static_cast<double>(kSecond));
-  state_->report.rank = environment.world->rank();
-  state_->report.coordinates = state_->coordinates;
-}
+    : state_(std::make_unique<State>(environment, request, config, topology)) {}
 
 Worker::~Worker() {
   shutdown();
