@@ -8,9 +8,6 @@
 // memory that it names are touched by those tasks alone and outlive them.
 // Failure: a block at its placeholder throws RunError placeholder_read on the launching thread; a
 // task that throws fails the device (platform/device.h).
-// Bytes: for one build and one number of intra-op threads, output bytes depend on operand and
-// weight bytes alone. The number of threads may change how a reduction is split, so it is fixed
-// once for all runs that are compared: launch_set_compute_threads (model/latent_ops.h).
 #pragma once
 
 #include <array>
@@ -63,6 +60,9 @@ struct DitCall {
   ForwardTap* tap = nullptr;
 };
 
+// Bytes: for one build and one number of intra-op threads, output bytes depend on operand and
+// weight bytes alone. The number of threads may change how a reduction is split, so it is fixed
+// once for all runs that are compared: launch_set_compute_threads (model/latent_ops.h).
 class DitModel {
  public:
   virtual ~DitModel() = default;
