@@ -74,9 +74,9 @@ Result<DeviceStore> DeviceStore::allocate(platform::Device& device, const Placem
   store.residents_ = resident_places(placement);
   for (auto& resident : store.residents_) {
     const bool block = resident.label.block >= 0;
-    auto span = add_buffer(device, resident.placement->layout.bytes(),
-                           block ? MemoryPurpose::kResident : MemoryPurpose::kNonBlock,
-                           store.buffers_);
+    auto span =
+        add_buffer(device, resident.placement->layout.bytes(),
+                   block ? MemoryPurpose::kResident : MemoryPurpose::kNonBlock, store.buffers_);
     if (!span.ok()) {
       return span.refusal();
     }

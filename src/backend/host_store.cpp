@@ -62,8 +62,8 @@ hot_path::RingSources HostStore::sources(const TransferPlan& plan) const {
   for (const auto& ring : plan.rings) {
     auto& blocks = sources.emplace_back();
     for (const auto& shard : ring.shards) {
-      blocks.push_back(hot_path::BlockSource{
-          buffer_->span().subspan(offset_bytes, shard.shard_bytes()), shard});
+      blocks.push_back(
+          hot_path::BlockSource{buffer_->span().subspan(offset_bytes, shard.shard_bytes()), shard});
       offset_bytes += shard.shard_bytes();
     }
   }

@@ -47,8 +47,7 @@ OffloadBackend::~OffloadBackend() {
 }
 
 Status OffloadBackend::enable() {
-  require(!state_->enable_called && !state_->disabled,
-          "enable() is called once, before disable()");
+  require(!state_->enable_called && !state_->disabled, "enable() is called once, before disable()");
   state_->enable_called = true;
   auto& session = state_->session;
   session.step("prepare");
@@ -79,7 +78,9 @@ contracts::BlockObserver* OffloadBackend::observer(std::size_t dit) {
   return state_->session.observer(dit);
 }
 
-Status OffloadBackend::end_request() { return state_->session.retire(); }
+Status OffloadBackend::end_request() {
+  return state_->session.retire();
+}
 
 std::vector<std::string> OffloadBackend::disable() noexcept {
   std::vector<std::string> problems;
@@ -116,11 +117,17 @@ const contracts::EffectiveTransfer& OffloadBackend::effective() const {
   return state_->session.plan().effective;
 }
 
-const MemoryPlan& OffloadBackend::memory_plan() const { return state_->session.plan().memory; }
+const MemoryPlan& OffloadBackend::memory_plan() const {
+  return state_->session.plan().memory;
+}
 
-const TrafficPlan& OffloadBackend::traffic_plan() const { return state_->session.plan().traffic; }
+const TrafficPlan& OffloadBackend::traffic_plan() const {
+  return state_->session.plan().traffic;
+}
 
-const std::vector<std::string>& OffloadBackend::steps() const { return state_->session.steps(); }
+const std::vector<std::string>& OffloadBackend::steps() const {
+  return state_->session.steps();
+}
 
 Traffic OffloadBackend::planned_traffic(const std::vector<std::uint64_t>& forwards) const {
   const auto& plan = state_->session.plan().traffic;
@@ -133,6 +140,8 @@ Traffic OffloadBackend::planned_traffic(const std::vector<std::uint64_t>& forwar
   return total;
 }
 
-std::uint64_t OffloadBackend::repair_count() const { return state_->session.repair_count(); }
+std::uint64_t OffloadBackend::repair_count() const {
+  return state_->session.repair_count();
+}
 
 }  // namespace dlo::backend

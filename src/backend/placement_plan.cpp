@@ -46,8 +46,10 @@ PlacementPlan plan_placement(const contracts::ParameterTable& table, bool stream
   for (const auto& dit : table.dits) {
     const auto residency =
         stream && dit.blocks.size() > 1 ? Residency::kStreamed : Residency::kResident;
-    DitPlacement placement{dit.name, {}, BlockPlacement{&dit.non_block, Residency::kResident,
-                                                        contracts::BlockLayout(dit.non_block)}};
+    DitPlacement placement{dit.name,
+                           {},
+                           BlockPlacement{&dit.non_block, Residency::kResident,
+                                          contracts::BlockLayout(dit.non_block)}};
     for (const auto& block : dit.blocks) {
       placement.blocks.push_back(BlockPlacement{&block, residency, contracts::BlockLayout(block)});
     }

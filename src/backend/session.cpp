@@ -125,8 +125,8 @@ void Session::build_hot_path() {
         static_cast<std::uint32_t>(r), plan_.rings[r].prefetch_depth,
         independent ? hot_path::MissPolicy::kRefuse : hot_path::MissPolicy::kRepair};
     rings_.push_back(std::make_unique<hot_path::BlockRing>(device, *slots_, *transfer_,
-                                                           request_.context.failure_signal,
-                                                           options, std::move(bindings)));
+                                                           request_.context.failure_signal, options,
+                                                           std::move(bindings)));
   }
 }
 

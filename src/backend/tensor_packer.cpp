@@ -63,7 +63,9 @@ Status check_view(const contracts::TensorSpec& spec, const TensorView& view) {
   return {};
 }
 
-bool is_contiguous(const contracts::TensorSpec& spec) { return run_shape(spec).outer_dims == 0; }
+bool is_contiguous(const contracts::TensorSpec& spec) {
+  return run_shape(spec).outer_dims == 0;
+}
 
 void for_each_run(const contracts::TensorSpec& spec, const TensorView& view,
                   const std::function<void(std::uint64_t, ConstByteSpan)>& sink) {

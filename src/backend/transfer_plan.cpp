@@ -59,8 +59,7 @@ RingPlan plan_ring(std::size_t dit, const DitPlacement& placement,
                    const EffectiveTransfer& effective, std::uint32_t depth) {
   RingPlan ring;
   ring.dit = dit;
-  ring.prefetch_depth =
-      std::min(depth, static_cast<std::uint32_t>(placement.blocks.size()) - 1);
+  ring.prefetch_depth = std::min(depth, static_cast<std::uint32_t>(placement.blocks.size()) - 1);
   for (const auto& block : placement.blocks) {
     ring.shards.emplace_back(block.layout.bytes(), effective.group_size, effective.chunk_bytes);
   }
@@ -73,8 +72,7 @@ MemoryPlan plan_memory(const PlacementPlan& placement, const TransferPlan& plan,
   for (const auto& dit : placement.dits) {
     memory.non_block_bytes += dit.non_block.layout.bytes();
     for (const auto& block : dit.blocks) {
-      memory.resident_bytes +=
-          block.residency == Residency::kResident ? block.layout.bytes() : 0;
+      memory.resident_bytes += block.residency == Residency::kResident ? block.layout.bytes() : 0;
     }
   }
   std::uint64_t largest_piece_bytes = 0;

@@ -18,8 +18,8 @@ std::string_view group_axis_name(GroupAxis axis) {
 
 WeightGroup weight_group(const config::OffloadConfig& config, const comm::Topology& topology,
                          int rank) {
-  const bool gathers = config.strategy == config::OffloadStrategy::kDistributedLayerwise &&
-                       config.dlo_use_allgather;
+  const bool gathers =
+      config.strategy == config::OffloadStrategy::kDistributedLayerwise && config.dlo_use_allgather;
   if (gathers && topology.dp > 1) {
     return WeightGroup{GroupAxis::kData, comm::dp_group(topology, rank)};
   }

@@ -5,10 +5,6 @@
 // The H2D waits for input_free alone, never for the slot: the link runs ahead while the previous
 // block is still gathered and computed. The gather's output is the slot narrowed to the chunk.
 // Failure and threading: as BlockTransfer. All ranks of the group issue equal sequences.
-//
-//   copy  | wait input_free[k]  H2D piece -> input k   record landed[k] | next chunk, k+1 mod K
-//   comm  | wait free[slot] (first chunk)  wait landed[k]  gather chunk  record input_free[k]
-//         | ... after the last chunk: record ready[slot]
 #pragma once
 
 #include "comm/communicator.h"
@@ -16,12 +12,15 @@
 
 namespace dlo::hot_path {
 
+//   copy  | wait input_free[k]  H2D piece -> input k   record landed[k] | next chunk, k+1 mod K
+//   comm  | wait free[slot] (first chunk)  wait landed[k]  gather chunk  record input_free[k]
+//         | ... after the last chunk: record ready[slot]
 class AllGatherTransfer final : public BlockTransfer {
  public:
   // Creates two events an input slot. Preconditions: at least one input slot, each holds the
   // largest piece; every source belongs to a group of communicator.size() ranks.
-  AllGatherTransfer(platform::Device& device, comm::Communicator& communicator,
-                    RingSources sources, const std::vector<DeviceSpan>& input_slots);
+  AllGatherTransfer(platform::Device& device, comm::Communicator& communicator, RingSources sources,
+                    const std::vector<DeviceSpan>& input_slots);
 
   void load(const BlockLoad& load) override;
 

@@ -39,7 +39,9 @@ BlockRing::BlockRing(platform::Device& device, SlotPool& slots, BlockTransfer& t
   counts_.repair_loads_of.resize(bindings_.size());
 }
 
-void BlockRing::prime() { fill(options_.prefetch_depth + 1, counts_.prime_loads); }
+void BlockRing::prime() {
+  fill(options_.prefetch_depth + 1, counts_.prime_loads);
+}
 
 void BlockRing::before_block(std::uint32_t block) {
   check_failures();
@@ -101,7 +103,9 @@ void BlockRing::check_failures() const {
   }
 }
 
-bool BlockRing::fresh(const Held& held) const { return slots_.stamp(held.slot) == held.stamp; }
+bool BlockRing::fresh(const Held& held) const {
+  return slots_.stamp(held.slot) == held.stamp;
+}
 
 std::size_t BlockRing::find(std::uint32_t block) const {
   for (std::size_t i = 0; i < held_count_; ++i) {
@@ -128,9 +132,8 @@ void BlockRing::remove(std::size_t count) {
 }
 
 void BlockRing::repair(std::uint32_t block) {
-  const bool displaced = held_count_ == 0
-                             ? block == 0
-                             : held_.front().stamp.block == block && !fresh(held_.front());
+  const bool displaced =
+      held_count_ == 0 ? block == 0 : held_.front().stamp.block == block && !fresh(held_.front());
   if (!displaced && options_.on_miss == MissPolicy::kRefuse) {
     refuse_miss(block);
   }
@@ -160,9 +163,8 @@ void BlockRing::fill(std::size_t held_target, std::uint64_t& load_count) {
 }
 
 void BlockRing::refuse_miss(std::uint32_t block) const {
-  const std::string held = held_count_ == 0
-                               ? std::string("nothing")
-                               : fmt::format("block {}", held_.front().stamp.block);
+  const std::string held = held_count_ == 0 ? std::string("nothing")
+                                            : fmt::format("block {}", held_.front().stamp.block);
   throw RunError(refuse(codes::kStaleSlot,
                         fmt::format("block {} runs where {} is held", block, held),
                         fmt::format("ring {}", options_.ring),

@@ -4,7 +4,18 @@
 // Threading: launching thread. Nothing allocates between prime() and destruction but a thrown
 // error. Failure: before_block and after_block throw RunError with the device's or a peer's code,
 // or stale_slot.
-//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "base/failure_signal.h"
+#include "contracts/block_binding.h"
+#include "contracts/block_observer.h"
+#include "hot_path/block_transfer.h"
+#include "hot_path/slot_pool.h"
+
 // Timeline of one ring with two slots A and B (prefetch depth 1), AllGather with two chunks c0, c1;
 // rank-local has no comm row and records ready on copy:
 //
@@ -26,25 +37,15 @@
 //
 // Deviates from vLLM-Omni: a load waits for the slot's own free event, not for the whole compute
 // stream, and is issued in after_block, not at the next before_block.
-#pragma once
-
-#include <array>
-#include <cstdint>
-#include <vector>
-
-#include "base/failure_signal.h"
-#include "contracts/block_binding.h"
-#include "contracts/block_observer.h"
-#include "hot_path/block_transfer.h"
-#include "hot_path/slot_pool.h"
 
 namespace dlo::hot_path {
 
 inline constexpr std::uint32_t kPrefetchDepthMax = 4;
 
 // A block that comes out of order, twice, or after others were skipped: load it on the spot, or
-// refuse, where other ranks of a collective might not take the same path. A block whose slot another
-// ring has taken (group-first entry) is always loaded anew: every rank walks the same rings.
+// refuse, where other ranks of a collective might not take the same path. A block whose slot
+// another ring has taken (group-first entry) is always loaded anew: every rank walks the same
+// rings.
 enum class MissPolicy : std::uint8_t { kRepair, kRefuse };
 
 struct RingOptions {

@@ -11,8 +11,7 @@ RankLocalTransfer::RankLocalTransfer(platform::Device& device, RingSources sourc
     : device_(device), sources_(std::move(sources)) {
   for (const auto& ring : sources_) {
     for (const auto& source : ring) {
-      require(source.shard.group_size() == 1 &&
-                  source.host.size() == source.shard.padded_bytes(),
+      require(source.shard.group_size() == 1 && source.host.size() == source.shard.padded_bytes(),
               "a rank-local source is the whole padded block");
     }
   }

@@ -5,11 +5,6 @@
 // wrap of an odd ring would aim at a slot that is still to be read.
 // Threading: launching thread. Failure: a load aimed at a slot that its own ring still needs throws
 // RunError stale_slot; nothing was issued then. Allocates nothing after construction.
-//
-//            claim               activate              vacate
-//   vacant ----------> held ------------------> active -------> vacant
-//                       | vacate: skipped, or another ring claims it
-//                       +----------------------------------> vacant
 #pragma once
 
 #include <cstdint>
@@ -32,6 +27,10 @@ struct SlotStamp {
   friend bool operator==(const SlotStamp&, const SlotStamp&) = default;
 };
 
+//            claim               activate              vacate
+//   vacant ----------> held ------------------> active -------> vacant
+//                       | vacate: skipped, or another ring claims it
+//                       +----------------------------------> vacant
 enum class SlotState : std::uint8_t {
   kVacant,  // nobody will read it
   kHeld,    // loaded or loading for a block that is still to come

@@ -47,8 +47,7 @@ Comparison compare(const contracts::TensorSpec& spec, ConstByteSpan expected,
   const std::uint64_t step = spec.strides.empty() ? expected.size() : dtype_bits(spec.dtype) / 8;
   Comparison result{true, digest};
   for (std::uint64_t at = 0; at < expected.size(); at += step) {
-    const auto* source =
-        actual + (spec.strides.empty() ? at : element_offset(spec, at / step));
+    const auto* source = actual + (spec.strides.empty() ? at : element_offset(spec, at / step));
     result.equal = std::memcmp(source, expected.data() + at, step) == 0 && result.equal;
     result.digest = fold(result.digest, ConstByteSpan(source, step));
   }
@@ -59,10 +58,9 @@ contracts::BlockSpec make_spec(const std::string& name, const std::vector<Synthe
                                SyntheticBinding* binding) {
   contracts::BlockSpec spec{name, {}, binding};
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    spec.tensors.push_back(contracts::TensorSpec{fmt::format("{}.{}", name, t),
-                                                 contracts::TensorKind::kParameter,
-                                                 tensors[t].dtype, tensors[t].shape,
-                                                 tensors[t].strides});
+    spec.tensors.push_back(
+        contracts::TensorSpec{fmt::format("{}.{}", name, t), contracts::TensorKind::kParameter,
+                              tensors[t].dtype, tensors[t].shape, tensors[t].strides});
   }
   return spec;
 }
@@ -147,8 +145,8 @@ void SyntheticModel::run_order(platform::Device& device, std::size_t ring_index,
 
 void SyntheticModel::launch(platform::Device& device, const Block& block, const OpLabel& label) {
   const BoundPlace place = block.binding->current();
-  device.launch(platform::StreamKind::kCompute,
-                [this, &block, place] { compute(block, place); }, label);
+  device.launch(
+      platform::StreamKind::kCompute, [this, &block, place] { compute(block, place); }, label);
 }
 
 void SyntheticModel::compute(const Block& block, const BoundPlace& place) {

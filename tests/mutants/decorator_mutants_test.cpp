@@ -15,8 +15,9 @@ using test_support::Mutation;
 
 // `slow` below, the mutant above it: the delays stay, the wait goes.
 Decorate mutated(const Decorate& slow, const Mutation& mutation) {
-  return [slow, mutation](int rank, std::unique_ptr<platform::Device> device)
-             -> std::unique_ptr<platform::Device> {
+  return [slow, mutation](
+             int rank,
+             std::unique_ptr<platform::Device> device) -> std::unique_ptr<platform::Device> {
     return std::make_unique<test_support::MutantDevice>(slow(rank, std::move(device)), mutation);
   };
 }

@@ -13,17 +13,23 @@ namespace {
 
 Decorate slow_site(Site site, Nanoseconds delay) {
   return [site, delay](int, std::unique_ptr<platform::Device> device) {
-    return std::make_unique<DelayDevice>(
-        std::move(device),
-        [site, delay](const OpLabel& label) { return label.site == site ? delay : 0; });
+    return std::make_unique<DelayDevice>(std::move(device), [site, delay](const OpLabel& label) {
+      return label.site == site ? delay : 0;
+    });
   };
 }
 
 }  // namespace
 
-Decorate slow_copies() { return slow_site(Site::kH2d, 2 * kMillisecond); }
-Decorate slow_computes() { return slow_site(Site::kCompute, 5 * kMillisecond); }
-Decorate slow_gathers() { return slow_site(Site::kGather, 5 * kMillisecond); }
+Decorate slow_copies() {
+  return slow_site(Site::kH2d, 2 * kMillisecond);
+}
+Decorate slow_computes() {
+  return slow_site(Site::kCompute, 5 * kMillisecond);
+}
+Decorate slow_gathers() {
+  return slow_site(Site::kGather, 5 * kMillisecond);
+}
 
 std::vector<NamedJob> mutant_jobs(const Decorate& decorate) {
   std::vector<NamedJob> jobs;

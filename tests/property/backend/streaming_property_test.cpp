@@ -42,8 +42,7 @@ SyntheticJob draw_job(int ranks) {
                                 *rc::gen::elementOf(std::vector<std::uint64_t>{0, 256, 512, 4096}));
   job.config.input_slots = *rc::gen::inRange(1U, 4U);
   job.config.pin_cpu_memory = *rc::gen::arbitrary<bool>();
-  job.requests =
-      whole_walks(rings.size(), *rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 4U));
+  job.requests = whole_walks(rings.size(), *rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 4U));
   job.decorate = draw_decoration();
   return job;
 }

@@ -70,8 +70,7 @@ class Rank {
     outcome_.problems = backend.disable();
     outcome_.steps = backend.steps();
     outcome_.untouched_after = model_.untouched();
-    outcome_.bytes_left = device_->device_memory().now_bytes +
-                          device_->pinned_memory().now_bytes +
+    outcome_.bytes_left = device_->device_memory().now_bytes + device_->pinned_memory().now_bytes +
                           device_->pageable_memory().now_bytes;
     outcome_.host_tensors_left_bytes = tensors_.held_bytes();
     outcome_.findings = model_.findings();

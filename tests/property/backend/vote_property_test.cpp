@@ -54,8 +54,9 @@ RC_GTEST_PROP(Vote, OneRankCannotPin_EveryRankEndsWithPinFailed, ()) {
   const auto ranks = *rc::gen::inRange(2, 5);
   const auto failing = *rc::gen::inRange(0, ranks);
   auto job = base_job(ranks);
-  job.decorate = [failing](int rank, std::unique_ptr<platform::Device> device)
-      -> std::unique_ptr<platform::Device> {
+  job.decorate =
+      [failing](int rank,
+                std::unique_ptr<platform::Device> device) -> std::unique_ptr<platform::Device> {
     if (rank != failing) {
       return device;
     }
@@ -70,8 +71,9 @@ RC_GTEST_PROP(Vote, OneRankOutOfDeviceMemory_EveryRankEndsWithItsCode, ()) {
   const auto failing = *rc::gen::inRange(0, ranks);
   const auto nth = *rc::gen::inRange(1U, 6U);  // two slots, two input slots, non-block children
   auto job = base_job(ranks);
-  job.decorate = [failing, nth](int rank, std::unique_ptr<platform::Device> device)
-      -> std::unique_ptr<platform::Device> {
+  job.decorate =
+      [failing, nth](
+          int rank, std::unique_ptr<platform::Device> device) -> std::unique_ptr<platform::Device> {
     if (rank != failing) {
       return device;
     }
@@ -84,8 +86,8 @@ RC_GTEST_PROP(Vote, OneRankOutOfDeviceMemory_EveryRankEndsWithItsCode, ()) {
 TEST(Vote, RankLocalReplicaThatCannotPin_EndsAlone) {
   auto job = base_job(2);
   job.config = streaming_config(1, 1, 0);
-  job.decorate = [](int rank, std::unique_ptr<platform::Device> device)
-      -> std::unique_ptr<platform::Device> {
+  job.decorate = [](int rank,
+                    std::unique_ptr<platform::Device> device) -> std::unique_ptr<platform::Device> {
     if (rank != 1) {
       return device;
     }

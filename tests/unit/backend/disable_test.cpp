@@ -10,9 +10,8 @@ namespace {
 
 using test::BackendFixture;
 
-const std::vector<std::string> kTakenApart = {
-    "disable: drain streams", "disable: placeholders", "disable: end hot path",
-    "disable: free buffers"};
+const std::vector<std::string> kTakenApart = {"disable: drain streams", "disable: placeholders",
+                                              "disable: end hot path", "disable: free buffers"};
 
 std::vector<std::string> disable_steps(const OffloadBackend& backend) {
   std::vector<std::string> steps;

@@ -122,10 +122,10 @@ TEST(CheckView, OtherDtypeOrShape_IsRefusedWithItsCode) {
             codes::kDtypeMismatch);
   EXPECT_EQ(check_view(spec, TensorView{DType::kF32, {3, 2}, bytes}).refusal().code,
             codes::kShapeMismatch);
-  EXPECT_EQ(
-      check_view(spec, TensorView{DType::kF32, {2, 3}, ConstByteSpan(bytes).first(20)}).refusal()
-          .code,
-      codes::kShapeMismatch);
+  EXPECT_EQ(check_view(spec, TensorView{DType::kF32, {2, 3}, ConstByteSpan(bytes).first(20)})
+                .refusal()
+                .code,
+            codes::kShapeMismatch);
 }
 
 }  // namespace

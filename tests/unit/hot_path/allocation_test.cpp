@@ -23,12 +23,24 @@ void* counted(std::size_t bytes) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted(bytes); }
-void* operator new[](std::size_t bytes) { return counted(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void* operator new(std::size_t bytes) {
+  return counted(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return counted(bytes);
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace dlo::hot_path {
 namespace {
@@ -60,8 +72,8 @@ TEST(HotPathAllocation, CountingOperatorNew_SeesAnAllocation) {
 }
 
 TEST(HotPathAllocation, WalksByRankLocal_AllocateNothing) {
-  RingFixture fixture(FixtureOptions{.rings = {{512, 512, 2048, 512, 512}, {256, 256, 256}},
-                                     .depth = 2});
+  RingFixture fixture(
+      FixtureOptions{.rings = {{512, 512, 2048, 512, 512}, {256, 256, 256}}, .depth = 2});
   EXPECT_EQ(allocations_of(fixture), 0U);
 }
 

@@ -44,9 +44,9 @@ TEST(BlockRingRepair, RingEnteredFirst_LoadsItsFirstBlocksOnEntry) {
 TEST(BlockRingRepair, TwoRingsShareSlots_EachEntryRepairsOnce) {
   for (const auto policy : {MissPolicy::kRepair, MissPolicy::kRefuse}) {
     for (const auto depth : {1U, 2U, 4U}) {
-      RingFixture fixture(FixtureOptions{
-          .rings = {{512, 512, 512, 512, 512}, {256, 1024, 256}}, .depth = depth,
-          .on_miss = policy});
+      RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512, 512}, {256, 1024, 256}},
+                                         .depth = depth,
+                                         .on_miss = policy});
       fixture.ring(0).prime();
       for (int request = 0; request < 2; ++request) {
         fixture.walk(in_order(5), 0);
@@ -67,8 +67,7 @@ TEST(BlockRingRepair, SkippedBlockThatIsHeld_GivesItsSlotToTheNextLoad) {
   fixture.walk({0, 2, 3, 0, 1, 2, 3});
   expect_reads_match_loads(fixture);
   EXPECT_EQ(fixture.ring().counts().repairs, 0U);
-  EXPECT_EQ(fixture.loaded_blocks(),
-            (std::vector<std::int32_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2}));
+  EXPECT_EQ(fixture.loaded_blocks(), (std::vector<std::int32_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2}));
 }
 
 TEST(BlockRingRepair, RepeatedBlock_IsLoadedAgain) {

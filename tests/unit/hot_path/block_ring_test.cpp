@@ -51,8 +51,7 @@ TEST(BlockRing, ThreeBlocksTwoSlotsRankLocal_IssuesThisSequence) {
 }
 
 TEST(BlockRing, OneLoadByAllGather_CopiesAheadAndGathersIntoTheNarrowedSlot) {
-  RingFixture fixture(
-      FixtureOptions{.rings = {{512, 2048}}, .group_size = 2, .chunk_bytes = 512});
+  RingFixture fixture(FixtureOptions{.rings = {{512, 2048}}, .group_size = 2, .chunk_bytes = 512});
   fixture.ring().prime();
   const std::vector<std::string> expected = {
       "comm: wait free_wait ring 0 block 0 slot 0",
@@ -82,7 +81,9 @@ TEST(BlockRing, OneLoadByAllGather_CopiesAheadAndGathersIntoTheNarrowedSlot) {
 }
 
 // Uneven blocks: 1 to 5 KiB.
-std::uint64_t block_bytes(std::uint64_t block) { return (block % 5 + 1) * kKiB; }
+std::uint64_t block_bytes(std::uint64_t block) {
+  return (block % 5 + 1) * kKiB;
+}
 
 struct Shape {
   std::uint32_t blocks;
@@ -139,8 +140,7 @@ class Expectation {
     for (std::uint64_t done = 0; done < shard; done += step, ++chunk, ++pieces_) {
       const auto piece = std::min(step, shard - done);
       const auto out = labels(k, chunk);
-      const auto in =
-          labels(k, chunk, static_cast<std::int32_t>(pieces_ % shape_.input_slots));
+      const auto in = labels(k, chunk, static_cast<std::int32_t>(pieces_ % shape_.input_slots));
       op(OpKind::kWait, StreamKind::kCopy, in(Site::kInputFreeWait));
       op(OpKind::kCopy, StreamKind::kCopy, out(Site::kH2d), piece);
       op(OpKind::kRecord, StreamKind::kCopy, in(Site::kLandedRecord));

@@ -24,8 +24,8 @@ class BookedMemory {
   BookedMemory(std::uint64_t bytes, RecordingDevice::Book book)
       : bytes_(bytes), book_(std::move(book)) {
     if (bytes > 0) {
-      data_ = static_cast<std::byte*>(
-          ::operator new(bytes, std::align_val_t{kTensorAlignmentBytes}));
+      data_ =
+          static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kTensorAlignmentBytes}));
       std::memset(data_, 0, bytes);
     }
     book_->now_bytes += bytes;
@@ -33,7 +33,7 @@ class BookedMemory {
   }
   ~BookedMemory() {
     if (data_ != nullptr) {
-      ::operator delete(data_, std::align_val_t{kTensorAlignmentBytes});
+      ::operator delete (data_, std::align_val_t{kTensorAlignmentBytes});
     }
     book_->now_bytes -= bytes_;
   }
@@ -88,15 +88,17 @@ std::vector<std::string> RecordingDevice::texts() const {
   return lines;
 }
 
-bool RecordingDevice::refuse_now() { return allocations_left_ > 0 && --allocations_left_ == 0; }
+bool RecordingDevice::refuse_now() {
+  return allocations_left_ > 0 && --allocations_left_ == 0;
+}
 
 Result<std::unique_ptr<platform::DeviceBuffer>> RecordingDevice::allocate_device(
     std::uint64_t bytes, MemoryPurpose purpose) {
   if (refuse_now()) {
     return refuse(codes::kDeviceOutOfMemory, "told to refuse", "device", "none");
   }
-  auto buffer = std::make_unique<FakeDeviceBuffer>(
-      bytes, device_books_[static_cast<std::size_t>(purpose)]);
+  auto buffer =
+      std::make_unique<FakeDeviceBuffer>(bytes, device_books_[static_cast<std::size_t>(purpose)]);
   handed_out_.push_back(buffer.get());
   return std::unique_ptr<platform::DeviceBuffer>(std::move(buffer));
 }

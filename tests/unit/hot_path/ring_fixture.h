@@ -41,8 +41,8 @@ class RingFixture {
     pool_ = std::make_unique<hot_path::SlotPool>(device, slots);
     if (options.group_size > 1) {
       const auto inputs = buffers(options.input_slots, largest_piece_);
-      transfer_ = std::make_unique<hot_path::AllGatherTransfer>(device, communicator_, sources_,
-                                                                inputs);
+      transfer_ =
+          std::make_unique<hot_path::AllGatherTransfer>(device, communicator_, sources_, inputs);
     } else {
       transfer_ = std::make_unique<hot_path::RankLocalTransfer>(device, sources_);
     }
@@ -52,8 +52,7 @@ class RingFixture {
         bindings_.push_back(std::make_unique<PointerBinding>());
         pointers.push_back(bindings_.back().get());
       }
-      const auto depth =
-          std::min(options.depth, static_cast<std::uint32_t>(pointers.size()) - 1);
+      const auto depth = std::min(options.depth, static_cast<std::uint32_t>(pointers.size()) - 1);
       rings_.push_back(std::make_unique<hot_path::BlockRing>(
           device, *pool_, *transfer_, signal.get(),
           hot_path::RingOptions{r, depth, options.on_miss}, pointers));
@@ -110,8 +109,7 @@ class RingFixture {
   std::vector<DeviceSpan> buffers(std::uint32_t count, std::uint64_t bytes) {
     std::vector<DeviceSpan> spans;
     for (std::uint32_t i = 0; i < count; ++i) {
-      buffers_.push_back(
-          device.allocate_device(bytes, platform::MemoryPurpose::kSlot).value());
+      buffers_.push_back(device.allocate_device(bytes, platform::MemoryPurpose::kSlot).value());
       spans.push_back(buffers_.back()->span());
     }
     return spans;
