@@ -204,6 +204,8 @@ Result<std::unique_ptr<MpiWorld>> MpiWorld::start(int* argc, char*** argv,
 
 int MpiWorld::leave(int exit_code) {
   state_->left = true;
+  // mpirun ends the others as soon as one rank exits with a code: nothing may be left in buffers.
+  std::fflush(nullptr);
   int agreed = exit_code;
   const auto codes = state_->exchange_exit_code(exit_code);
   if (codes.ok()) {

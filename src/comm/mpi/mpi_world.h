@@ -31,7 +31,8 @@ class MpiWorld : public World {
                                                                const MpiWorldOptions& options,
                                                                platform::Clock& clock);
 
-  // Ends this rank's part: agrees on the highest exit code of all ranks, finalises MPI under a
+  // Ends this rank's part: flushes stdio (mpirun kills the other ranks as soon as one exits with a
+  // code, so print before), agrees on the highest exit code of all ranks, finalises MPI under a
   // watchdog and returns that code for main to return. After a failed collective it does not
   // return: it aborts the communicators, flushes and calls _exit with the code agreed as far as
   // ranks still answer. Call once, as the last use of the world.

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -53,11 +54,14 @@ bool answer_with_zeros(void* fault_address) {
     return false;
   }
   const std::uintptr_t mask = page_mask.load();
-  void* const page = reinterpret_cast<void*>(address & ~mask);
-  void* const mapped = ::mmap(page, mask + 1, PROT_READ,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  const std::uintptr_t page = address & ~mask;
+  // The system call itself: a sanitizer's mmap is not async-signal-safe, and takes this for a
+  // write.
+  constexpr long kProtection = PROT_READ;
+  constexpr long kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
+  const long mapped = ::syscall(SYS_mmap, page, mask + 1, kProtection, kFlags, -1L, 0L);
   entry->faulted.store(true);
-  return mapped == page;
+  return mapped == static_cast<long>(page);
 }
 
 void take_default(const siginfo_t* info) {

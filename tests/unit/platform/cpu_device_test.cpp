@@ -7,34 +7,14 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
 #include "base/codes.h"
 #include "platform/posix/steady_clock.h"
-
-namespace {
-std::atomic<std::uint64_t> allocations{0};
-}  // namespace
-
-// Counts every allocation of the program.
-void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1);
-  if (void* const memory = std::malloc(bytes)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
+#include "tests/unit/platform/allocation_count.h"
 
 namespace dlo::platform {
 namespace {
@@ -252,9 +232,9 @@ TEST_F(CpuDeviceTest, Issuing_AllocatesNothing) {
     return dev->synchronize(late()).ok();
   };
   ASSERT_TRUE(wave());
-  const std::uint64_t before = allocations.load();
+  const std::uint64_t before = test_support::allocation_count();
   ASSERT_TRUE(wave());
-  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(test_support::allocation_count(), before);
 }
 
 TEST_F(CpuDeviceTest, ForeignEvent_IsAProgrammerError) {
