@@ -9,7 +9,7 @@ namespace dlo::engine {
 
 namespace {
 
-constexpr std::uint64_t kBatchSeeds = 256;
+constexpr std::uint64_t kBatchSeeds = 64;
 // Schedules tried for each smaller case before it counts as passing.
 constexpr std::uint64_t kShrinkSeeds = 64;
 // Smaller cases tried in all: shrinking is a convenience and must end.
@@ -103,7 +103,7 @@ ExploreResult explore(platform::Executor& executor, const platform::Clock& clock
       break;
     }
   }
-  if (result.failure) {
+  if (result.failure && request.shrink == Shrinking::kOn) {
     shrink(*result.failure, request.decorate);
   }
   result.elapsed = clock.now() - begin;

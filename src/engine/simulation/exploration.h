@@ -17,12 +17,15 @@
 
 namespace dlo::engine {
 
+enum class Shrinking : std::uint8_t { kOn, kOff };
+
 struct ExploreRequest {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1000;          // inclusive
   std::optional<Nanoseconds> time_limit;   // stop early, after a whole batch
   std::optional<SimulatedCase> simulated;  // this case for every seed; none: draw_case(seed)
-  DeviceDecorator decorate;                // faults or mutants
+  Shrinking shrink = Shrinking::kOn;
+  DeviceDecorator decorate;  // faults or mutants
 };
 
 struct ExploreFailure {
