@@ -65,8 +65,8 @@ class HeaderReader {
  private:
   bool stop(std::string reason);
   bool wrong_type(std::string_view found);
-  bool open(Frame frame);
-  bool close();
+  bool open_frame(Frame frame);
+  bool close_frame();
   bool only_ignored(std::string_view found);
   bool entry_key(const std::string& name);
   bool set_dtype(const std::string& name);
@@ -102,7 +102,7 @@ bool HeaderReader::wrong_type(std::string_view found) {
   return stop("unexpected " + std::string(found));
 }
 
-bool HeaderReader::open(Frame frame) {
+bool HeaderReader::open_frame(Frame frame) {
   if (frames_.size() == kDeepestNesting) {
     return stop("nested too deeply");
   }
@@ -110,7 +110,7 @@ bool HeaderReader::open(Frame frame) {
   return true;
 }
 
-bool HeaderReader::close() {
+bool HeaderReader::close_frame() {
   const auto frame = frames_.back();
   frames_.pop_back();
   switch (frame) {
@@ -244,17 +244,17 @@ bool HeaderReader::binary(Json::binary_t&) {
 bool HeaderReader::start_object(std::size_t) {
   switch (take_slot()) {
     case Slot::kHeader:
-      return open(Frame::kTop);
+      return open_frame(Frame::kTop);
     case Slot::kMetadata:
       text_.metadata.emplace();
-      return open(Frame::kMetadata);
+      return open_frame(Frame::kMetadata);
     case Slot::kEntry:
-      return open(Frame::kEntryObject);
+      return open_frame(Frame::kEntryObject);
     case Slot::kDtype:
       dtype_seen_ = false;
-      return open(Frame::kDtypeObject);
+      return open_frame(Frame::kDtypeObject);
     case Slot::kIgnored:
-      return open(Frame::kIgnored);
+      return open_frame(Frame::kIgnored);
     default:
       return wrong_type("object");
   }
@@ -263,13 +263,13 @@ bool HeaderReader::start_object(std::size_t) {
 bool HeaderReader::start_array(std::size_t) {
   switch (take_slot()) {
     case Slot::kEntry:
-      return open(Frame::kEntryList);
+      return open_frame(Frame::kEntryList);
     case Slot::kShape:
-      return open(Frame::kShape);
+      return open_frame(Frame::kShape);
     case Slot::kOffsets:
-      return open(Frame::kOffsets);
+      return open_frame(Frame::kOffsets);
     case Slot::kIgnored:
-      return open(Frame::kIgnored);
+      return open_frame(Frame::kIgnored);
     default:
       return wrong_type("list");
   }
@@ -321,11 +321,11 @@ bool HeaderReader::key(std::string& name) {
 }
 
 bool HeaderReader::end_object() {
-  return close();
+  return close_frame();
 }
 
 bool HeaderReader::end_array() {
-  return close();
+  return close_frame();
 }
 
 bool HeaderReader::parse_error(std::size_t, const std::string&, const Json::exception& error) {
