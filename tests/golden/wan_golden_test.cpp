@@ -44,7 +44,7 @@ std::vector<platform::Path> folders() {
   if (const char* folder = std::getenv("DLO_GOLDEN_DIR"); folder != nullptr && *folder != '\0') {
     return {folder};
   }
-  return {fixtures() / "wan_tiny", fixtures() / "wan_tiny_bf16"};
+  return {fixtures() / "wan_tiny", fixtures() / "wan_tiny_bf16", fixtures() / "wan_odd_shape"};
 }
 
 class WanGoldenFolder : public testing::TestWithParam<std::pair<platform::Path, Storage>> {};
