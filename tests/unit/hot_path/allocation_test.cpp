@@ -3,44 +3,10 @@
 // refills, wrap-around, group-first repair and skipped blocks must read zero.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
+#include <memory>
 
+#include "tests/unit/hot_path/allocation_counter.h"
 #include "tests/unit/hot_path/ring_fixture.h"
-
-namespace {
-
-std::atomic<std::uint64_t> allocation_count{0};
-
-void* counted(std::size_t bytes) {
-  ++allocation_count;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted(bytes);
-}
-void* operator new[](std::size_t bytes) {
-  return counted(bytes);
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
 
 namespace dlo::hot_path {
 namespace {
@@ -52,7 +18,7 @@ std::uint64_t allocations_of(RingFixture& fixture) {
   const auto whole = test::in_order(5);
   const auto other = test::in_order(3);
   const std::vector<std::uint32_t> skipping = {0, 2, 3, 4};
-  const auto before = allocation_count.load();
+  const auto before = test::allocation_count();
   fixture.ring().prime();
   for (int forward = 0; forward < 3; ++forward) {
     fixture.walk(whole);
@@ -60,15 +26,15 @@ std::uint64_t allocations_of(RingFixture& fixture) {
     fixture.walk(skipping);
   }
   const auto retired = fixture.ring().retire({});
-  const auto count = allocation_count.load() - before;
+  const auto count = test::allocation_count() - before;
   EXPECT_TRUE(retired.ok());
   return count;
 }
 
 TEST(HotPathAllocation, CountingOperatorNew_SeesAnAllocation) {
-  const auto before = allocation_count.load();
+  const auto before = test::allocation_count();
   static_cast<void>(std::make_unique<int>(1));
-  EXPECT_GT(allocation_count.load(), before);
+  EXPECT_GT(test::allocation_count(), before);
 }
 
 TEST(HotPathAllocation, WalksByRankLocal_AllocateNothing) {
