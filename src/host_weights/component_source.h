@@ -43,6 +43,8 @@ class SourceTensors {
  public:
   // Resolves and opens the files. Without patterns: a file is taken as it is; in a folder the index
   // decides, and without one every *.safetensors is taken.
+  // Deviates from vLLM-Omni: two files without an index that hold the same key are refused, where
+  // the file loaded last would win.
   [[nodiscard]] static Result<SourceTensors> open(const platform::FileSystem& files,
                                                   const ComponentSource& source);
 

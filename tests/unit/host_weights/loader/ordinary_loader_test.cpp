@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/codes.h"
 #include "base/failure_signal.h"
@@ -13,6 +15,7 @@
 #include "platform/cpu/cpu_device.h"
 #include "platform/cpu/thread_executor.h"
 #include "platform/forwarding_device.h"
+#include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/checkpoint_builder.h"
 #include "tests/support/memory_file_system.h"
@@ -264,6 +267,38 @@ TEST_F(OrdinaryLoaderTest, FileThatShrinksWhileItIsRead_IsRefusedAndNothingIsKep
   store({drawn_tensor("a", DType::kF32, {64})});
   device_ = std::make_unique<TruncatingDevice>(std::move(device_), files_);
   EXPECT_EQ(refusal({spec("transformer.a", {64})}).code, codes::kMappingTruncated);
+}
+
+// The same on the real file system, where the kernel answers the read with SIGBUS.
+class DiskTruncatingDevice : public platform::ForwardingDevice {
+ public:
+  DiskTruncatingDevice(std::unique_ptr<Device> inner, std::filesystem::path path)
+      : ForwardingDevice(std::move(inner)), path_(std::move(path)) {}
+  [[nodiscard]] Result<std::unique_ptr<platform::HostBuffer>> allocate_pageable(
+      std::uint64_t bytes, platform::MemoryPurpose purpose) override {
+    std::filesystem::resize_file(path_, 4096);
+    return ForwardingDevice::allocate_pageable(bytes, purpose);
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+TEST_F(OrdinaryLoaderTest, FileOnDiskThatShrinksWhileItIsRead_IsRefused) {
+  std::string name = (std::filesystem::temp_directory_path() / "dlo_loader_XXXXXX").string();
+  const std::filesystem::path folder = ::mkdtemp(name.data());
+  const auto path = folder / "m.safetensors";
+  platform::PosixFileSystem disk;
+  test_support::write_safetensors(disk, path, {drawn_tensor("a", DType::kF32, {64, 1024})});
+  device_ = std::make_unique<DiskTruncatingDevice>(std::move(device_), path);
+  const TensorSpec wanted = spec("transformer.a", {64, 1024});
+  request_.sources = {{folder, "", "transformer.", {}}};
+  request_.tensors = {&wanted};
+  const auto loaded = load_ordinary(disk, *device_, executor_, request_);
+  std::filesystem::remove_all(folder);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.refusal().code, codes::kMappingTruncated);
+  EXPECT_EQ(loaded.refusal().where, path.string());
 }
 
 TEST_F(OrdinaryLoaderTest, AnyThreadCount_LoadsTheSameBytes) {
