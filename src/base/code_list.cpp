@@ -45,6 +45,7 @@ constexpr std::array kCodeList = {
     CodeMeaning{codes::kStaleSlot, "a slot holds another block than the one to be computed"},
     CodeMeaning{codes::kPlaceholderRead, "compute was launched on an offloaded block"},
     CodeMeaning{codes::kCopyFailed, "a copy between host and device failed"},
+    CodeMeaning{codes::kDeviceFailed, "an operation of the device failed"},
     CodeMeaning{codes::kInternal, "a contract between parts of this product was broken"},
 };
 

@@ -53,6 +53,7 @@ inline constexpr std::string_view kScheduleMismatch = "schedule_mismatch";
 inline constexpr std::string_view kStaleSlot = "stale_slot";
 inline constexpr std::string_view kPlaceholderRead = "placeholder_read";
 inline constexpr std::string_view kCopyFailed = "copy_failed";
+inline constexpr std::string_view kDeviceFailed = "device_failed";
 inline constexpr std::string_view kInternal = "internal_error";
 
 }  // namespace dlo::codes

@@ -22,7 +22,7 @@ struct SeedVerdict {
 
 SeedVerdict run_seed(const ExploreRequest& request, std::uint64_t seed) {
   auto simulated = request.simulated ? *request.simulated : draw_case(seed);
-  auto verdict = simulate(simulated, seed, request.decorate);
+  auto verdict = simulate(simulated, seed, {.decorate = request.decorate});
   return {std::move(simulated), std::move(verdict)};
 }
 
@@ -31,7 +31,7 @@ std::optional<std::pair<std::uint64_t, std::string>> find_failure(const Simulate
                                                                   std::uint64_t seed,
                                                                   const DeviceDecorator& decorate) {
   for (std::uint64_t i = 0; i < kShrinkSeeds; ++i) {
-    auto verdict = simulate(candidate, seed + i, decorate);
+    auto verdict = simulate(candidate, seed + i, {.decorate = decorate});
     if (!verdict.ok()) {
       return std::pair(seed + i, std::move(verdict.violation));
     }
@@ -113,7 +113,7 @@ ExploreResult explore(platform::Executor& executor, const platform::Clock& clock
 telemetry::Timeline replay_timeline(const SimulatedCase& simulated, std::uint64_t seed,
                                     const DeviceDecorator& decorate) {
   std::vector<platform::sim::SimTraceRow> trace;
-  static_cast<void>(simulate(simulated, seed, decorate, &trace));
+  static_cast<void>(simulate(simulated, seed, {.decorate = decorate, .trace = &trace}));
   telemetry::Timeline timeline;
   for (const auto& row : trace) {
     timeline.rows.push_back({row.begin, row.end, row.rank,

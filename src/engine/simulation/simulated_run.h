@@ -7,6 +7,7 @@
 // disable() every block is untouched, no buffer is left and nothing is in flight; no deadlock.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "engine/simulation/simulated_case.h"
 #include "platform/device.h"
+#include "platform/fault/fault_plan.h"
 #include "platform/sim/sim_device.h"
 
 namespace dlo::engine {
@@ -22,19 +24,36 @@ namespace dlo::engine {
 using DeviceDecorator = std::function<std::unique_ptr<platform::Device>(
     std::unique_ptr<platform::Device> device, int rank)>;
 
+// How one rank of a run ended.
+struct RankVerdict {
+  std::string code;  // of the refusal it ended with; empty: it finished
+  std::string message;
+  std::uint64_t strike_count = 0;                               // faults that struck on this rank
+  std::string struck_code;                                      // code of the first
+  std::array<std::uint64_t, platform::kSeamCallCount> calls{};  // by SeamCall, with faults only
+};
+
 struct SimulatedVerdict {
   std::string violation;  // first broken oracle; empty when all hold
   std::uint64_t trace_digest = 0;
   std::uint64_t event_count = 0;
   Nanoseconds end_time = 0;  // virtual
+  std::vector<RankVerdict> ranks;
 
   [[nodiscard]] bool ok() const { return violation.empty(); }
 };
 
-// Runs `simulated` under schedule `seed`. Throws nothing: what goes wrong is the violation. With
-// `trace`, what ran when on all ranks is appended to it.
+// What may be added to a run; all optional, nothing owned.
+struct SimulatedExtras {
+  DeviceDecorator decorate = {};
+  std::vector<platform::sim::SimTraceRow>* trace = nullptr;  // what ran when is appended to it
+  // With faults a refusal is an ending, not a violation. The oracles then are: correct bytes up to
+  // there, one code on every rank that did not finish, no hang, nothing left.
+  const platform::FaultPlan* faults = nullptr;
+};
+
+// Runs `simulated` under schedule `seed`. Throws nothing: what goes wrong is the violation.
 [[nodiscard]] SimulatedVerdict simulate(const SimulatedCase& simulated, std::uint64_t seed,
-                                        const DeviceDecorator& decorate = {},
-                                        std::vector<platform::sim::SimTraceRow>* trace = nullptr);
+                                        const SimulatedExtras& extras = {});
 
 }  // namespace dlo::engine

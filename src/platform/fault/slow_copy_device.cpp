@@ -7,10 +7,11 @@ namespace dlo::platform {
 SlowCopyDevice::SlowCopyDevice(std::unique_ptr<Device> inner, Nanoseconds delay)
     : ForwardingDevice(std::move(inner)), delay_(delay) {}
 
-void SlowCopyDevice::copy_to_device(StreamKind stream, DeviceSpan destination,
-                                    ConstByteSpan source, const OpLabel& label) {
+void SlowCopyDevice::copy_to_device(StreamKind stream, DeviceSpan destination, ConstByteSpan source,
+                                    const OpLabel& label) {
   Clock& time = clock();
-  inner().launch(stream, [&time, delay = delay_] { time.sleep(delay); }, label);
+  inner().launch(
+      stream, [&time, delay = delay_] { time.sleep(delay); }, label);
   inner().copy_to_device(stream, destination, source, label);
 }
 

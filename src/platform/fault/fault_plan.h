@@ -1,0 +1,91 @@
+// Owns: FaultPlan, which calls of the seams fail with which code, as data, and FaultInjector, one
+// rank's counters that say when a rule strikes.
+// Must not own: the decorators that act on it (faulting_device.h, comm/fault).
+// Two ways, as FoundationDB's BUGGIFY: an exact rule (the n-th call of an operation), or two
+// probabilities: a rule is armed for a run, and an armed rule fires on a call.
+// Threading: an injector belongs to one rank's launching thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/seeded_random.h"
+
+namespace dlo::platform {
+
+// Seam calls that can fail.
+enum class SeamCall : std::uint8_t {
+  kAllocateDevice,
+  kAllocatePinned,
+  kAllocatePageable,
+  kRecord,
+  kWait,
+  kCopyToDevice,
+  kCopyToHost,
+  kLaunch,
+  kWaitHost,
+  kSynchronize,
+  kMakeControlGroup,
+  kMakeCommunicator,
+  kExchange,
+  kGather,
+};
+inline constexpr std::size_t kSeamCallCount = static_cast<std::size_t>(SeamCall::kGather) + 1;
+
+[[nodiscard]] std::string_view seam_call_name(SeamCall call);  // "allocate_pinned", ...
+// The code that a failing call of this kind has in real life: pin_failed, copy_failed, ...
+[[nodiscard]] std::string_view natural_code(SeamCall call);
+
+struct FaultRule {
+  SeamCall call = SeamCall::kAllocatePinned;
+  std::optional<int> rank;  // none: any rank
+  std::uint64_t nth = 0;    // 1: the first call; 0: any call, by `fires_percent`
+  std::string code;         // empty: natural_code(call)
+  std::uint32_t armed_percent = 100;
+  std::uint32_t fires_percent = 100;
+};
+
+struct FaultPlan {
+  std::vector<FaultRule> rules;
+  std::uint64_t seed = 1;
+};
+
+// {"seed": 1, "rules": [{"call": "allocate_pinned", "rank": 1, "nth": 1, "code": "pin_failed"}]}.
+// Codes: unknown_option with the nearest name, invalid_value.
+[[nodiscard]] Result<FaultPlan> fault_plan_from_json(const nlohmann::json& json);
+[[nodiscard]] nlohmann::json fault_plan_to_json(const FaultPlan& plan);
+
+class FaultInjector {
+ public:
+  // `plan` outlives the injector.
+  FaultInjector(const FaultPlan& plan, int rank);
+
+  // Counts a call and says whether it fails, and how.
+  [[nodiscard]] std::optional<Refusal> strike(SeamCall call, std::string_view where);
+
+  [[nodiscard]] std::uint64_t call_count(SeamCall call) const;
+  // How often a rule struck, and the code of the first.
+  [[nodiscard]] std::uint64_t strike_count() const { return strike_count_; }
+  [[nodiscard]] const std::string& first_code() const { return first_code_; }
+
+ private:
+  struct ArmedRule {
+    FaultRule rule;
+    bool armed = false;
+  };
+
+  int rank_;
+  SeededRandom random_;
+  std::vector<ArmedRule> rules_;
+  std::array<std::uint64_t, kSeamCallCount> calls_{};
+  std::uint64_t strike_count_ = 0;
+  std::string first_code_;
+};
+
+}  // namespace dlo::platform
