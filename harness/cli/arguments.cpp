@@ -65,6 +65,7 @@ class Parser {
     add_checkpoint();
     add_run();
     add_sweep();
+    add_explore();
     add_report();
   }
 
@@ -98,7 +99,7 @@ class Parser {
       arguments_.subcommand = Subcommand::kVersion;
     } else if (app_.get_subcommands().empty()) {
       return refuse(codes::kInvalidValue, "no subcommand given", "dlo",
-                    "give doctor, checkpoint, run, sweep or report, or see dlo --help");
+                    "give doctor, checkpoint, run, sweep, explore or report, or see dlo --help");
     }
     return arguments_;
   }
@@ -202,6 +203,27 @@ class Parser {
         ->type_name("FILTER");
     sweep->add_flag("--list", arguments_.list, "Print the instances and run nothing");
     add_seed(sweep);
+  }
+
+  void add_explore() {
+    CLI::App* explore = add(app_, "explore", "Try seeded schedules and faults in the simulator",
+                            Subcommand::kExplore);
+    explore
+        ->add_option("--scenario", arguments_.explore_scenario,
+                     "schedules: every order that streams and events allow; faults: failing calls")
+        ->check(CLI::IsMember({"schedules", "faults"}))
+        ->capture_default_str();
+    explore->add_option("--seeds", arguments_.seeds, "Seeds to try, both ends included")
+        ->type_name("A..B")
+        ->capture_default_str();
+    explore->add_option("--minutes", arguments_.minutes, "Stop early after this many minutes")
+        ->type_name("M");
+    explore->add_option("--case", arguments_.case_json, "This case for every seed, as JSON")
+        ->type_name("JSON");
+    explore
+        ->add_option("--timeline", arguments_.timeline,
+                     "Write the failing (or first) schedule as a Perfetto trace")
+        ->type_name("FILE");
   }
 
   void add_report() {

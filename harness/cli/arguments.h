@@ -21,6 +21,7 @@ enum class Subcommand {
   kCheckpointInspect,
   kRun,
   kSweep,
+  kExplore,
   kReport
 };
 
@@ -38,6 +39,13 @@ struct Arguments {
   std::string preset;
   std::string dtype = "F32";
   std::optional<std::int64_t> blocks;
+
+  // `explore`.
+  std::string explore_scenario = "schedules";
+  std::string seeds = "1..1000";
+  std::string case_json;
+  std::string timeline;
+  double minutes = 0;
 
   // Offload options given on the command line of `run`: option name and value, in order.
   std::vector<std::pair<std::string, std::string>> overrides;
