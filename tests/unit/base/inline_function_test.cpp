@@ -5,31 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
-#include <cstdlib>
 #include <memory>
-#include <new>
 
-namespace {
-
-std::atomic<int> allocation_count{0};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  allocation_count.fetch_add(1);
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) {
-    return memory;
-  }
-  throw std::bad_alloc();
-}
-
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
-  std::free(memory);
-}
+#include "tests/unit/hot_path/allocation_counter.h"
 
 namespace dlo {
 namespace {
@@ -106,14 +84,14 @@ TEST(InlineFunction, MadeMovedCalledAndReset_AllocatesNothing) {
   std::array<char, 48> capture{};
   capture[0] = 1;
   int sum = 0;
-  const int before = allocation_count.load();
+  const auto before = test::allocation_count();
   Task task([capture, &sum] { sum += capture[0]; });
   Task moved(std::move(task));
   moved();
   moved = Task([&sum] { ++sum; });
   moved();
   moved.reset();
-  EXPECT_EQ(allocation_count.load(), before);
+  EXPECT_EQ(test::allocation_count(), before);
   EXPECT_EQ(sum, 2);
 }
 
