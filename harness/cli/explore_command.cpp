@@ -119,9 +119,10 @@ ExitCode explore_schedules(const CommandContext& context, const Arguments& argum
 ExitCode explore_faults(const CommandContext& context, const engine::ExploreRequest& request) {
   const auto runs = request.last_seed - request.first_seed + 1;
   auto summary = engine::fail_at_random(request.first_seed, runs);
-  summary += engine::fail_every_call(
-      request.simulated ? *request.simulated : engine::draw_case(request.first_seed),
-      request.first_seed);
+  const auto cases = request.simulated ? std::vector{*request.simulated} : engine::fault_cases();
+  for (const auto& simulated : cases) {
+    summary += engine::fail_every_call(simulated, request.first_seed);
+  }
   context.out << fmt::format(
       "{} faults injected: {} runs survived, {} ended by name, {} hung, {} with different bytes, "
       "{} "

@@ -74,6 +74,22 @@ FaultSummary& FaultSummary::operator+=(const FaultSummary& other) {
   return *this;
 }
 
+std::vector<SimulatedCase> fault_cases() {
+  SimulatedCase local;
+  local.ring_blocks = {3};
+  local.walks_per_request = 1;
+  auto pageable = local;
+  pageable.pin_cpu_memory = false;
+  auto gathered = local;
+  gathered.ranks = 2;
+  gathered.use_allgather = true;
+  gathered.chunk_bytes = 512;
+  auto two_rings = local;
+  two_rings.ring_blocks = {2, 3};
+  two_rings.walks_per_request = 2;
+  return {local, pageable, gathered, two_rings};
+}
+
 FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed) {
   FaultSummary summary;
   for (std::size_t index = 0; index < platform::kSeamCallCount; ++index) {

@@ -29,6 +29,10 @@ struct FaultSummary {
   FaultSummary& operator+=(const FaultSummary& other);
 };
 
+// Small cases that between them reach every seam call of backend and hot path: rank-local pinned
+// and pageable, AllGather in chunks over two ranks, two rings that share slots.
+[[nodiscard]] std::vector<SimulatedCase> fault_cases();
+
 // Fails every reachable call of every kind on every rank of `simulated` once, under schedule
 // `seed`.
 [[nodiscard]] FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed);
