@@ -1,5 +1,6 @@
 // Owns: Clock, the seam to time. Real on the CPU and CUDA platforms, virtual in the simulator.
 // Must not own: policy about how long to wait; callers hold Deadlines.
+// Threading: any thread. Failure: none.
 #pragma once
 
 #include <string>

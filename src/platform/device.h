@@ -1,11 +1,6 @@
 // Owns: Device, the seam to an accelerator: three streams, preallocated events, memory, copies and
 // enqueued compute. Implemented by cpu/ (real threads), sim/ (virtual time), cuda/.
 // Must not own: weights, slots or schedules (hot_path, backend), collectives (comm).
-//
-// Stream order: operations of one stream run in the order they were issued; operations of
-// different streams are ordered by record/wait pairs alone. wait(s, e) orders what follows on s
-// behind the *latest record of e that was issued before the wait*; a wait on an event that was
-// never recorded does nothing (as cudaStreamWaitEvent).
 // Threading: issued by one launching thread a device. Issuing never blocks for the operation's
 // completion and, after the set-up calls, never allocates.
 // Failure: an operation that fails makes the device fail for good (as a sticky CUDA error):
@@ -74,6 +69,10 @@ struct MemoryUse {
   std::uint64_t peak_bytes = 0;
 };
 
+// Stream order: operations of one stream run in the order they were issued; operations of
+// different streams are ordered by record/wait pairs alone. wait(s, e) orders what follows on s
+// behind the *latest record of e that was issued before the wait*; a wait on an event that was
+// never recorded does nothing (as cudaStreamWaitEvent).
 class Device {
  public:
   virtual ~Device() = default;

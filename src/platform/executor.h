@@ -1,5 +1,6 @@
 // Owns: Executor, the seam to worker threads (loading shards, packing, hashing).
 // Must not own: what runs on them, or stream order (platform/device.h).
+// Threading: any thread. Failure: a task's exception reaches the caller.
 #pragma once
 
 #include <cstddef>

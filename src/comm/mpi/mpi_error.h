@@ -1,5 +1,6 @@
 // Owns: the translation of MPI's error codes into errors and refusals with MPI's own text.
-// Must not own: policy. Threading: on the MPI thread. Failure: check_mpi throws RunError.
+// Must not own: policy. Threading: on the MPI thread.
+// Failure: check_mpi throws RunError.
 #pragma once
 
 #include <string_view>

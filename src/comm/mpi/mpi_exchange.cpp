@@ -14,9 +14,6 @@ namespace dlo::comm {
 
 namespace {
 
-// Beyond the operation's own deadline, for an MPI thread that is stuck.
-constexpr Nanoseconds kStuckGrace = 5 * kSecond;
-
 Header make_header(const MpiExchange::Request& request) {
   Header header;
   header.sequence = request.sequence;

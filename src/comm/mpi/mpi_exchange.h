@@ -14,6 +14,9 @@
 
 namespace dlo::comm {
 
+// Beyond an operation's own deadline, for an MPI thread that is stuck.
+inline constexpr Nanoseconds kStuckGrace = 5 * kSecond;
+
 class MpiExchange : public MpiOperation {
  public:
   struct Request {

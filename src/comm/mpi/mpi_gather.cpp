@@ -14,7 +14,6 @@ namespace dlo::comm {
 namespace {
 
 constexpr int kHeaderTag = 1;
-constexpr Nanoseconds kStuckGrace = 5 * kSecond;
 
 using LabelWords = std::array<std::int32_t, 5>;
 

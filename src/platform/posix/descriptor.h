@@ -1,5 +1,6 @@
 // Owns: Descriptor, an open file descriptor, and the refusals of failed file calls.
-// Must not own: paths or policy. Threading: a value type. Failure: its destructor ignores errors.
+// Must not own: paths or policy. Threading: a value type.
+// Failure: its destructor ignores errors; who wants to know closes the released number.
 #pragma once
 
 #include <string>
