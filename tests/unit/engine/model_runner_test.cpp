@@ -1,0 +1,189 @@
+// Goal: a run starts, serves and shuts down in the reference's order; every mode gives the resident
+// bytes; a failure has one name on every rank it concerns; replicas without a group are
+// independent. Method: the diffusers-written wan_tiny checkpoint on ranks that are threads of this
+// process.
+#include "engine/model_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "comm/threads/thread_world.h"
+#include "platform/fault/faulting_device.h"
+#include "platform/posix/posix_file_system.h"
+#include "platform/posix/steady_clock.h"
+#include "tests/support/thread_ranks.h"
+
+namespace dlo::engine {
+namespace {
+
+using Decorate =
+    std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>, int rank)>;
+
+RunRequest tiny_request(std::int64_t dp, bool offload, bool use_allgather) {
+  RunRequest request;
+  request.name = "tiny";
+  request.model.checkpoint = DLO_GOLDEN_CHECKPOINT;
+  request.options.enable_distributed_layerwise_offload = offload;
+  request.options.dlo_use_allgather = use_allgather;
+  request.options.dlo_chunk_bytes = 4096;
+  request.parallel.data_parallel_size = dp;
+  request.requests.count = 3;
+  request.requests.latent_height = 4;
+  request.requests.latent_width = 6;
+  request.requests.text_tokens = 4;
+  request.platform.wait_timeout_s = 20;
+  return request;
+}
+
+// Runs `request` on `ranks` threads; element r is what rank r got.
+std::vector<RunReport> run_on_threads(int ranks, const RunRequest& request,
+                                      const Decorate& decorate = {}) {
+  platform::SteadyClock clock;
+  platform::PosixFileSystem files;
+  auto worlds = comm::make_thread_world(ranks, clock);
+  std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
+  test_support::run_ranks(worlds, [&](comm::World& world) {
+    const int rank = world.rank();
+    RunEnvironment environment;
+    environment.world = &world;
+    environment.files = &files;
+    environment.build_digest = "test";
+    if (decorate) {
+      environment.decorate_device = [&decorate, rank](std::unique_ptr<platform::Device> device) {
+        return decorate(std::move(device), rank);
+      };
+    }
+    reports[static_cast<std::size_t>(rank)] = run(environment, request);
+  });
+  return reports;
+}
+
+std::ptrdiff_t position(const std::vector<std::string>& events, const std::string& event) {
+  return std::find(events.begin(), events.end(), event) - events.begin();
+}
+
+TEST(ModelRunner, EveryMode_GivesTheResidentBytes) {
+  const auto resident = run_on_threads(2, tiny_request(2, false, true)).front();
+  ASSERT_EQ(resident.outcome, Outcome::kRuns) << resident.message;
+  for (const bool use_allgather : {false, true}) {
+    const auto report = run_on_threads(2, tiny_request(2, true, use_allgather)).front();
+    ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+    EXPECT_EQ(report.output_digest, resident.output_digest);
+    ASSERT_EQ(report.ranks.size(), 2U);
+    for (const auto& rank : report.ranks) {
+      EXPECT_TRUE(rank.traffic.matches_plan());
+      EXPECT_GT(rank.traffic.h2d_bytes, 0U);
+      EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);
+      EXPECT_LE(rank.owned.host_private_now, rank.owned.host_private_limit);
+    }
+  }
+}
+
+TEST(ModelRunner, Shutdown_DisablesBeforeCommunicatorsGo) {
+  const auto report = run_on_threads(2, tiny_request(2, true, true)).front();
+  for (const auto& rank : report.ranks) {
+    const auto& events = rank.events;
+    const auto end = static_cast<std::ptrdiff_t>(events.size());
+    ASSERT_LT(position(events, "release communicators"), end);
+    EXPECT_LT(position(events, "requests"), position(events, "disable"));
+    EXPECT_LT(position(events, "disable"), position(events, "release communicators"));
+    EXPECT_LT(position(events, "release communicators"), position(events, "release device"));
+  }
+}
+
+TEST(ModelRunner, CopyFailsInsideAForward_OneNameOnBothRanksAndDisableStillComesFirst) {
+  platform::FaultPlan plan;
+  plan.rules.push_back(
+      {.call = platform::SeamCall::kCopyToDevice, .rank = 1, .nth = 30, .code = {}});
+  std::vector<std::unique_ptr<platform::FaultInjector>> injectors;
+  injectors.push_back(std::make_unique<platform::FaultInjector>(plan, 0));
+  injectors.push_back(std::make_unique<platform::FaultInjector>(plan, 1));
+  const auto reports =
+      run_on_threads(2, tiny_request(2, true, true),
+                     [&injectors](std::unique_ptr<platform::Device> device, int rank) {
+                       return std::make_unique<platform::FaultingDevice>(
+                           std::move(device), *injectors[static_cast<std::size_t>(rank)]);
+                     });
+  ASSERT_EQ(injectors[1]->strike_count(), 1U);
+  for (const auto& report : reports) {
+    EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
+    EXPECT_EQ(report.code, "copy_failed") << report.message;
+  }
+  for (const auto& rank : reports.front().ranks) {
+    EXPECT_LT(position(rank.events, "disable"), position(rank.events, "release communicators"));
+    EXPECT_LT(position(rank.events, "release device"),
+              static_cast<std::ptrdiff_t>(rank.events.size()));
+  }
+}
+
+TEST(ModelRunner, OneRankCannotPin_EveryRankOfTheGroupEndsWithThatCode) {
+  auto request = tiny_request(2, true, true);
+  request.platform.pin_fails_on_rank = 1;
+  for (const auto& report : run_on_threads(2, request)) {
+    EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
+    EXPECT_EQ(report.code, "pin_failed");
+    EXPECT_TRUE(report.world_usable);
+  }
+}
+
+TEST(ModelRunner, IndependentReplicaCannotPin_TheOtherStillAnswers) {
+  auto request = tiny_request(2, true, false);
+  request.platform.pin_fails_on_rank = 1;
+  const auto report = run_on_threads(2, request).front();
+  EXPECT_EQ(report.code, "pin_failed");
+  EXPECT_EQ(report.ranks.at(0).outputs.size(), 2U);
+  EXPECT_TRUE(report.ranks.at(1).outputs.empty());
+}
+
+TEST(ModelRunner, RanksWithDifferentRequests_EndAlikeBeforeAnythingIsLoaded) {
+  platform::SteadyClock clock;
+  platform::PosixFileSystem files;
+  auto worlds = comm::make_thread_world(2, clock);
+  std::vector<RunReport> reports(2);
+  test_support::run_ranks(worlds, [&](comm::World& world) {
+    auto request = tiny_request(2, true, true);
+    request.model.checkpoint = "nowhere";
+    request.requests.seed = static_cast<std::uint64_t>(world.rank());
+    RunEnvironment environment;
+    environment.world = &world;
+    environment.files = &files;
+    reports[static_cast<std::size_t>(world.rank())] = run(environment, request);
+  });
+  for (const auto& report : reports) {
+    EXPECT_EQ(report.code, "ranks_disagree");
+  }
+}
+
+TEST(ModelRunner, RuleViolated_AllAreReportedAndNothingIsLoaded) {
+  auto request = tiny_request(1, true, true);
+  request.model.checkpoint = "nowhere";
+  request.options.dlo_enable_runtime_cache = true;
+  request.options.dlo_runtime_cache_lock_timeout = -1;
+  const auto report = run_on_threads(1, request).front();
+  EXPECT_EQ(report.outcome, Outcome::kRejected);
+  EXPECT_EQ(report.violations.size(), 2U);
+}
+
+TEST(ModelRunner, WorldTooSmall_IsRejectedByName) {
+  const auto report = run_on_threads(1, tiny_request(2, true, true)).front();
+  EXPECT_EQ(report.outcome, Outcome::kRejected);
+  EXPECT_EQ(report.code, "world_too_small");
+}
+
+TEST(ModelRunner, GroupOfOne_FallsBackToRankLocalWithItsCode) {
+  const auto report = run_on_threads(1, tiny_request(1, true, true)).front();
+  EXPECT_EQ(report.outcome, Outcome::kFallsBack);
+  EXPECT_EQ(report.code, "group_size_one");
+  EXPECT_EQ(report.ranks.at(0).effective.transfer, contracts::Transfer::kRankLocal);
+}
+
+TEST(ModelRunner, RanksBeyondTheTopology_TakeNoPartAndGetTheReport) {
+  const auto reports = run_on_threads(3, tiny_request(2, true, true));
+  EXPECT_EQ(reports.at(2).outcome, Outcome::kRuns);
+  EXPECT_EQ(reports.at(2).output_digest, reports.at(0).output_digest);
+  EXPECT_EQ(reports.at(0).ranks.size(), 2U);
+}
+
+}  // namespace
+}  // namespace dlo::engine

@@ -1,0 +1,64 @@
+// Goal: what a rank reports arrives at rank 0 unchanged, and two different requests never have the
+// same agreement text.
+// Method: a report with every field away from its default, there and back.
+#include "engine/run_report_json.h"
+
+#include <gtest/gtest.h>
+
+namespace dlo::engine {
+namespace {
+
+RankReport full_report() {
+  RankReport report;
+  report.rank = 3;
+  report.coordinates = {1, 2, 3};
+  report.effective.transfer = contracts::Transfer::kAllGather;
+  report.effective.pinned = true;
+  report.effective.group_size = 4;
+  report.effective.prefetch_depth = 2;
+  report.effective.chunk_bytes = 4096;
+  report.effective.streamed_block_count = 7;
+  report.effective.resident_block_count = 1;
+  report.effective.downgrades = {{"pin_disabled", "pinning is off"}};
+  report.owned = {1, 2, 3, 4, 5, 6, 7, 8};
+  report.process = {9, 10, 11};
+  report.traffic = {12, 13, 14, 15, 16, 17, 18};
+  report.outputs = {{0, "aa"}, {3, "bb"}};
+  report.forward_ms = {1.5, 2.5};
+  report.events = {"device", "enable"};
+  return report;
+}
+
+TEST(RunReportJson, RankReport_RoundTrips) {
+  const auto json = rank_report_to_json(full_report());
+  const auto back = rank_report_from_json(json);
+  EXPECT_EQ(rank_report_to_json(back), json);
+  EXPECT_EQ(back.effective, full_report().effective);
+  EXPECT_EQ(back.owned.host_private_limit, 8U);
+  EXPECT_EQ(back.traffic.forward_count, 18U);
+  EXPECT_EQ(back.outputs.at(1).sha256, "bb");
+}
+
+TEST(RunReportJson, UnknownTransfer_IsALogicError) {
+  auto json = rank_report_to_json(full_report());
+  json["effective"]["transfer"] = "telepathy";
+  EXPECT_THROW(static_cast<void>(rank_report_from_json(json)), LogicError);
+}
+
+TEST(RunReportJson, RequestsThatDifferInOneField_HaveDifferentTexts) {
+  const RunRequest base;
+  auto seeded = base;
+  seeded.requests.seed = 1;
+  auto deeper = base;
+  deeper.options.dlo_prefetch_depth = 2;
+  auto wider = base;
+  wider.parallel.data_parallel_size = 2;
+  auto slower = base;
+  slower.platform.slow_copy_ns = 1;
+  for (const auto& other : {seeded, deeper, wider, slower}) {
+    EXPECT_NE(request_to_json(base), request_to_json(other));
+  }
+}
+
+}  // namespace
+}  // namespace dlo::engine
