@@ -52,6 +52,8 @@ Status OffloadBackend::enable() {
   auto& session = state_->session;
   session.step("prepare");
   const auto mine = guarded("prepare", [&] { return session.prepare(); });
+  // Deviates from vLLM-Omni: the weight group votes and agrees on a schedule digest before the
+  // first gather, so that one rank's failure ends enable() on all of them.
   auto status = guarded("vote", [&] { return session.vote(mine); });
   if (status.ok()) {
     session.step("commit");

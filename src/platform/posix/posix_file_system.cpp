@@ -117,6 +117,8 @@ Result<std::unique_ptr<MappedFile>> PosixFileSystem::map_read_only(const Path& p
   const std::size_t bytes = opened->info.bytes;
   ConstByteSpan range;
   if (bytes > 0) {
+    // Deviates from vLLM-Omni: files are mapped shared and read-only, not private and writable, so
+    // that pages stay shared whatever is done with the mapping.
     void* const start = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, opened->file.number(), 0);
     if (start == MAP_FAILED) {
       return file_refusal(codes::kFileUnreadable, "map", path, errno);
