@@ -20,10 +20,6 @@ constexpr std::array kStreams = {StreamKind::kCompute, StreamKind::kCopy, Stream
 constexpr Nanoseconds kDrainPoll = kMillisecond;
 constexpr std::size_t kStepsReserved = 16;  // more than a life cycle has: disable() never grows it
 
-bool wants_streaming(const config::OffloadConfig& config) {
-  return config.strategy == config::OffloadStrategy::kDistributedLayerwise;
-}
-
 bool wants_group(const config::OffloadConfig& config) {
   return wants_streaming(config) && config.dlo_use_allgather && config.dp_size > 1;
 }

@@ -16,10 +16,6 @@ using contracts::Transfer;
 
 namespace {
 
-bool wants_streaming(const config::OffloadConfig& config) {
-  return config.strategy == config::OffloadStrategy::kDistributedLayerwise;
-}
-
 EffectiveTransfer decide(const config::OffloadConfig& config, const PlacementPlan& placement,
                          std::uint32_t group_size) {
   EffectiveTransfer effective;
@@ -109,6 +105,10 @@ TrafficPlan plan_traffic(const PlacementPlan& placement, const std::vector<RingP
 }
 
 }  // namespace
+
+bool wants_streaming(const config::OffloadConfig& config) {
+  return config.strategy == config::OffloadStrategy::kDistributedLayerwise;
+}
 
 Traffic RingPlan::block_traffic(std::size_t block) const {
   const auto& shard = shards.at(block);

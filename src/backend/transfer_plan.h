@@ -32,6 +32,9 @@ struct TransferPlan {
   TrafficPlan traffic;
 };
 
+// Whether this configuration streams blocks at all (else the backend leaves the model resident).
+[[nodiscard]] bool wants_streaming(const config::OffloadConfig& config);
+
 // `group_size` is the size of the weight group, 1 without one.
 [[nodiscard]] TransferPlan plan_transfer(const config::OffloadConfig& config,
                                          const PlacementPlan& placement, std::uint32_t group_size);
