@@ -64,7 +64,9 @@ class World {
   [[nodiscard]] virtual std::string_view kind() const = 0;  // "threads", "mpi", "sim"
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
-  [[nodiscard]] virtual ControlGroup& control() = 0;  // over the whole world
+  // Over the whole world, and the way back after a failure: on threads and MPI a standing failure
+  // does not end its exchanges, a vanished member does.
+  [[nodiscard]] virtual ControlGroup& control() = 0;
   [[nodiscard]] virtual FailureSignal& failure_signal() = 0;
 
   // Clears a standing failure between two scenarios; all ranks call it together, behind a world

@@ -28,7 +28,7 @@ struct CpuDeviceOptions {
 };
 
 // `clock` and `signal` outlive the device. Buffers may outlive it.
-[[nodiscard]] std::unique_ptr<Device> make_cpu_device(const CpuDeviceOptions& options,
-                                                      Clock& clock, FailureSignal& signal);
+[[nodiscard]] std::unique_ptr<Device> make_cpu_device(const CpuDeviceOptions& options, Clock& clock,
+                                                      FailureSignal& signal);
 
 }  // namespace dlo::platform
