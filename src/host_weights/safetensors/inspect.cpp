@@ -40,7 +40,9 @@ bool has_no_weights_by_nature(const FileSystem& files, const Path& folder, const
   return refusal.code == codes::kEmptyCheckpoint && !exists(files, folder / "config.json");
 }
 
-Result<std::deque<Part>> open_pipeline(const FileSystem& files, const Path& root) {
+// Components that were not downloaded become notes: many use only the transformer of a pipeline.
+Result<std::deque<Part>> open_pipeline(const FileSystem& files, const Path& root,
+                                       std::vector<std::string>& notes) {
   const auto index = read_model_index(files, root);
   if (!index) {
     return index.refusal();
@@ -48,6 +50,11 @@ Result<std::deque<Part>> open_pipeline(const FileSystem& files, const Path& root
   std::deque<Part> parts;
   for (const auto& entry : index->components) {
     const auto folder = root / entry.name;
+    const auto info = files.stat(folder);
+    if (!info && info.refusal().code == codes::kFileNotFound) {
+      notes.push_back("component " + quoted_name(entry.name) + " has no folder");
+      continue;
+    }
     auto checkpoint = ComponentCheckpoint::open(files, folder);
     if (checkpoint) {
       parts.push_back({entry.name, std::move(*checkpoint)});
@@ -62,9 +69,10 @@ Result<std::deque<Part>> open_pipeline(const FileSystem& files, const Path& root
   return parts;
 }
 
-Result<std::deque<Part>> open_parts(const FileSystem& files, const Path& path) {
+Result<std::deque<Part>> open_parts(const FileSystem& files, const Path& path,
+                                    std::vector<std::string>& notes) {
   if (exists(files, path / kModelIndexName)) {
-    return open_pipeline(files, path);
+    return open_pipeline(files, path, notes);
   }
   auto checkpoint = ComponentCheckpoint::open(files, path);
   if (!checkpoint) {
@@ -104,11 +112,11 @@ void hash_all(platform::Executor& executor, std::vector<HashJob>& jobs,
 
 Result<InspectReport> inspect(const FileSystem& files, platform::Executor& executor,
                               const Path& path) {
-  const auto parts = open_parts(files, path);
+  InspectReport report;
+  const auto parts = open_parts(files, path, report.notes);
   if (!parts) {
     return parts.refusal();
   }
-  InspectReport report;
   std::vector<HashJob> jobs;
   for (const auto& part : *parts) {
     for (const auto& tensor : part.checkpoint.tensors()) {

@@ -31,7 +31,7 @@ struct InspectReport {
 };
 
 // `path`: anything that ComponentCheckpoint::open takes, or a folder with a model_index.json, whose
-// components with weights are then inspected together.
+// components with weights are then inspected together; one without a folder becomes a note.
 [[nodiscard]] Result<InspectReport> inspect(const platform::FileSystem& files,
                                             platform::Executor& executor,
                                             const platform::Path& path);

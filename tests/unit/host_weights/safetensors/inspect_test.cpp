@@ -87,10 +87,19 @@ TEST_F(Inspect, PipelineWithABrokenPart_IsRefused) {
   put_pipeline();
   ASSERT_TRUE(files_.remove_file("/p/vae/model.safetensors").ok());
   EXPECT_EQ(run("/p").refusal().code, "empty_checkpoint");
-  ASSERT_TRUE(files_.remove_tree("/p/vae").ok());
-  EXPECT_EQ(run("/p").refusal().code, "file_not_found");
   ASSERT_TRUE(files_.remove_file("/p/transformer/2.safetensors").ok());
   EXPECT_EQ(run("/p").refusal().code, "missing_shard");
+}
+
+TEST_F(Inspect, PipelineWithoutAFolder_InspectsTheRestWithANote) {
+  put_pipeline();
+  ASSERT_TRUE(files_.remove_tree("/p/vae").ok());
+  const auto report = run("/p");
+  ASSERT_TRUE(report.ok()) << report.refusal().message();
+  EXPECT_EQ(report->tensors.size(), 2U);
+  EXPECT_EQ(report->notes, std::vector<std::string>{"component \"vae\" has no folder"});
+  ASSERT_TRUE(files_.remove_tree("/p/transformer").ok());
+  EXPECT_EQ(run("/p").refusal().code, "empty_checkpoint");
 }
 
 TEST_F(Inspect, Refusal_GivesCodeMessageAndTheKindOfHeaderError) {
