@@ -18,7 +18,7 @@ namespace {
 // The data starts at a multiple of this, as in files of the reference library.
 constexpr std::uint64_t kDataAlignmentBytes = 8;
 
-Refusal invalid(std::string what, std::string_view name) {
+Refusal invalid_tensor(std::string what, std::string_view name) {
   return refuse(codes::kInvalidValue, std::move(what), "tensor " + quoted_name(name),
                 "correct the list of tensors to write");
 }
@@ -27,11 +27,11 @@ Result<std::uint64_t> whole_bytes(const PlannedTensor& tensor) {
   const auto elements = element_count(tensor.shape);
   const auto bytes = tensor_bytes(tensor.shape, tensor.dtype);
   if (!elements || !bytes) {
-    return invalid("the size of shape " + shape_text(tensor.shape) + " does not fit 64 bits",
-                   tensor.name);
+    return invalid_tensor("the size of shape " + shape_text(tensor.shape) + " does not fit 64 bits",
+                          tensor.name);
   }
   if (*elements * dtype_bits(tensor.dtype) % 8 != 0) {
-    return invalid("the last element ends inside a byte", tensor.name);
+    return invalid_tensor("the last element ends inside a byte", tensor.name);
   }
   return *bytes;
 }
@@ -39,7 +39,7 @@ Result<std::uint64_t> whole_bytes(const PlannedTensor& tensor) {
 // Places one tensor at the end of what is planned so far.
 Status append(const PlannedTensor& tensor, WritePlan& plan) {
   if (tensor.name == kMetadataKey || first_invalid_utf8(tensor.name)) {
-    return invalid("the name is reserved or not UTF-8", tensor.name);
+    return invalid_tensor("the name is reserved or not UTF-8", tensor.name);
   }
   const auto bytes = whole_bytes(tensor);
   if (!bytes) {
@@ -47,7 +47,7 @@ Status append(const PlannedTensor& tensor, WritePlan& plan) {
   }
   const auto end = checked_add(plan.data_bytes, *bytes);
   if (!end) {
-    return invalid("the file would be larger than 64 bits can count", tensor.name);
+    return invalid_tensor("the file would be larger than 64 bits can count", tensor.name);
   }
   plan.tensors.push_back({tensor.name, tensor.dtype, tensor.shape, plan.data_bytes, *end});
   plan.data_bytes = *end;
@@ -58,7 +58,7 @@ Status append_all(std::span<const PlannedTensor> tensors, WritePlan& plan) {
   std::unordered_set<std::string_view> names;
   for (const auto& tensor : tensors) {
     if (!names.insert(tensor.name).second) {
-      return invalid("the name occurs twice", tensor.name);
+      return invalid_tensor("the name occurs twice", tensor.name);
     }
     if (auto status = append(tensor, plan); !status) {
       return status;
