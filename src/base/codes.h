@@ -1,5 +1,6 @@
 // Owns: the stable code strings of refusals, downgrades and failures, one constant each.
-// Must not own: their messages (those are built where the fact is known) or their handling.
+// Must not own: their messages (those are built where the fact is known) or their handling. A new
+// code gets its meaning in base/code_list.cpp in the same change: a test asks for it.
 // A code, once released, never changes its spelling: scenarios, CI gates and users compare it.
 // Configuration rules carry their own codes (CFG-nn) in the rule table of config/.
 #pragma once
