@@ -46,7 +46,6 @@ constexpr std::array kCodeList = {
     CodeMeaning{codes::kPlaceholderRead, "compute was launched on an offloaded block"},
     CodeMeaning{codes::kCopyFailed, "a copy between host and device failed"},
     CodeMeaning{codes::kDeviceFailed, "an operation of the device failed"},
-    CodeMeaning{codes::kDeviceFailed, "the device reported an error or stopped answering"},
     CodeMeaning{codes::kInternal, "a contract between parts of this product was broken"},
 };
 
