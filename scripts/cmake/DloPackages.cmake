@@ -1,6 +1,6 @@
 # Finds every library but libtorch. Targets to link:
 #   nlohmann_json::nlohmann_json  CLI11::CLI11  spdlog::spdlog  fmt::fmt  OpenSSL::Crypto
-#   dlo::xxhash  valijson  Threads::Threads  MPI::MPI_CXX (with DLO_WITH_MPI)
+#   valijson  Threads::Threads  MPI::MPI_CXX (with DLO_WITH_MPI)
 #   CUDA::cudart (with DLO_WITH_CUDA)
 #   GTest::gtest  GTest::gtest_main  rapidcheck  rapidcheck_gtest (with DLO_BUILD_TESTS)
 
@@ -11,15 +11,6 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(valijson REQUIRED)
-
-# xxHash ships no CMake package.
-find_path(DLO_XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
-find_library(DLO_XXHASH_LIBRARY xxhash REQUIRED)
-mark_as_advanced(DLO_XXHASH_INCLUDE_DIR DLO_XXHASH_LIBRARY)
-add_library(dlo::xxhash UNKNOWN IMPORTED)
-set_target_properties(dlo::xxhash PROPERTIES
-  IMPORTED_LOCATION "${DLO_XXHASH_LIBRARY}"
-  INTERFACE_INCLUDE_DIRECTORIES "${DLO_XXHASH_INCLUDE_DIR}")
 
 if(DLO_WITH_MPI)
   set(MPI_CXX_SKIP_MPICXX ON)
