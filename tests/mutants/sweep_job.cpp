@@ -1,0 +1,101 @@
+#include "tests/mutants/sweep_job.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "comm/threads/thread_world.h"
+#include "engine/model_runner.h"
+#include "harness/plan.h"
+#include "harness/runner.h"
+#include "harness/scenario.h"
+#include "host_weights/seeded_checkpoint/seeded_checkpoint.h"
+#include "platform/cpu/thread_executor.h"
+#include "platform/posix/posix_file_system.h"
+#include "platform/posix/steady_clock.h"
+#include "tests/support/thread_ranks.h"
+
+namespace dlo::test {
+
+namespace {
+
+harness::Json sweep_document(std::uint64_t slow_copy_ns) {
+  return harness::Json{
+      {"name", "mutant"},
+      {"model", {{"preset", "wan_tiny"}, {"blocks", 5}, {"dtype", "F32"}}},
+      {"faults", {{"slow_copy_ns", slow_copy_ns}}},
+      {"requests",
+       {{"count", 2}, {"steps", 2}, {"latent_height", 8}, {"latent_width", 8}, {"text_tokens", 8}}},
+      {"platform", {{"wait_timeout_s", 10}}},
+      {"matrix",
+       {{"dp", {2}},
+        {"transfer", {"rank_local", "all_gather"}},
+        {"chunk_bytes", {4096}},
+        {"prefetch_depth", {1}}}},
+      {"expect", harness::Json::array({{{"outcome", "runs"}}})},
+      {"compare_with", "resident"}};
+}
+
+// A checkpoint of its own in the test's temporary folder, made once.
+platform::Path small_checkpoint() {
+  static const platform::Path folder = [] {
+    const auto path = platform::Path(testing::TempDir()) / "dlo_mutant_sweep";
+    std::filesystem::remove_all(path);
+    platform::PosixFileSystem files;
+    platform::ThreadExecutor executor(2);
+    host_weights::SeededCheckpointOptions options;
+    options.preset = "wan_tiny";
+    options.blocks = 5;
+    options.dtype = host_weights::StoredDType::kF32;
+    options.out = path;
+    const auto created = host_weights::create_seeded_checkpoint(files, executor, options);
+    EXPECT_TRUE(created.ok()) << (created.ok() ? "" : created.refusal().message());
+    return path;
+  }();
+  return folder;
+}
+
+}  // namespace
+
+std::vector<harness::ScenarioResult> run_small_sweep(std::uint64_t slow_copy_ns,
+                                                     const DecorateDevice& decorate) {
+  const auto checkpoint = small_checkpoint();
+  const auto scenarios =
+      harness::read_scenarios(sweep_document(slow_copy_ns), {.file = "mutant.json", .run_seed = 0})
+          .value();
+  platform::SteadyClock clock;
+  platform::PosixFileSystem files;
+  auto worlds = comm::make_thread_world(2, clock);
+  std::vector<harness::ScenarioResult> results;
+  test_support::run_ranks(worlds, [&](comm::World& world) {
+    engine::RunEnvironment environment;
+    environment.world = &world;
+    environment.files = &files;
+    environment.decorate_device = decorate;
+    std::ostringstream log;
+    harness::Progress progress(log, /*terminal=*/false, /*speaks=*/false);
+    const auto outcome = harness::run_plan(harness::plan_sweep(scenarios, 2),
+                                           {.prepare_model =
+                                                [&checkpoint](const harness::ModelChoice&) {
+                                                  return Result<platform::Path>(checkpoint);
+                                                },
+                                            .run =
+                                                [&environment](const engine::RunRequest& request) {
+                                                  return engine::run(environment, request);
+                                                },
+                                            .progress = progress});
+    if (world.rank() == 0) {
+      results = outcome.scenarios;
+    }
+  });
+  return results;
+}
+
+std::size_t count_fallen_short(const std::vector<harness::ScenarioResult>& results) {
+  return static_cast<std::size_t>(
+      std::count_if(results.begin(), results.end(), [](const auto& r) { return !r.passed; }));
+}
+
+}  // namespace dlo::test
