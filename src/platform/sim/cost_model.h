@@ -23,6 +23,12 @@ struct OpFacts {
   std::uint64_t bytes = 0;  // copied, or gathered in all
 };
 
+// For how long copies and gathers ran on their streams while an operation ran on its own.
+struct RanBeside {
+  Nanoseconds copies = 0;
+  Nanoseconds gathers = 0;
+};
+
 class CostModel {
  public:
   virtual ~CostModel() = default;
@@ -31,6 +37,12 @@ class CostModel {
   [[nodiscard]] virtual Nanoseconds start_delay(const OpFacts& op, SeededRandom& random) const = 0;
   // From start to end.
   [[nodiscard]] virtual Nanoseconds duration(const OpFacts& op, SeededRandom& random) const = 0;
+  // What the operation loses to its neighbours on top of its duration, so far.
+  [[nodiscard]] virtual Nanoseconds lost(const OpFacts& /*op*/, const RanBeside& /*beside*/) const {
+    return 0;
+  }
+  // Time that the launching thread is busy with the operation once it is on its stream.
+  [[nodiscard]] virtual Nanoseconds host_cost(const OpFacts& /*op*/) const { return 0; }
   // True when tasks may read their inputs at the start as well as at the end of their interval.
   [[nodiscard]] virtual bool explores() const = 0;
 };

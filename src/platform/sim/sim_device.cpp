@@ -19,6 +19,11 @@ struct PendingTask {
   StreamTask task;
 };
 
+void add_run(RanBeside& ran, StreamKind stream, Nanoseconds time) {
+  ran.copies += stream == StreamKind::kCopy ? time : 0;
+  ran.gathers += stream == StreamKind::kComm ? time : 0;
+}
+
 }  // namespace
 
 void SimClock::sleep(Nanoseconds duration) {
@@ -132,6 +137,7 @@ void SimDevice::issue_collective(StreamKind stream, std::uint64_t bytes, OpEffec
 
 OpIndex SimDevice::issue(Op op) {
   const auto waits_for = op.waits_for;
+  const Nanoseconds host_cost = settings_.costs->host_cost(op.facts);
   auto& last = last_issued_[static_cast<std::size_t>(op.facts.stream)];
   ops_.push_back(std::move(op));
   const OpIndex index = ops_.size() - 1;
@@ -143,6 +149,9 @@ OpIndex SimDevice::issue(Op op) {
   }
   last = index;
   arm_if_free(index);
+  if (host_cost > 0) {
+    clock_.sleep(host_cost);
+  }
   kernel_->yield(rank());
   return index;
 }
@@ -189,6 +198,7 @@ void SimDevice::begin(OpIndex op, Nanoseconds duration) {
   auto& record = ops_[op];
   record.state = OpState::kRunning;
   record.began = kernel_->now();
+  record.ran_before = ran_so_far();
   check_overlap(record);
   running_.push_back(op);
   if (record.effect.at_start) {
@@ -197,12 +207,36 @@ void SimDevice::begin(OpIndex op, Nanoseconds duration) {
   kernel_->schedule(kernel_->now() + duration, [this, op] { end(op); });
 }
 
+RanBeside SimDevice::ran_so_far() const {
+  RanBeside ran = ran_;
+  for (const OpIndex op : running_) {
+    add_run(ran, ops_[op].facts.stream, kernel_->now() - ops_[op].began);
+  }
+  return ran;
+}
+
+bool SimDevice::moves_end(OpIndex op) {
+  auto& record = ops_[op];
+  const RanBeside now = ran_so_far();
+  const Nanoseconds lost = settings_.costs->lost(
+      record.facts,
+      {now.copies - record.ran_before.copies, now.gathers - record.ran_before.gathers});
+  const Nanoseconds more = lost - std::exchange(record.lost, lost);
+  if (more > 0) {
+    kernel_->schedule(kernel_->now() + more, [this, op] { end(op); });
+  }
+  return more > 0;
+}
+
 void SimDevice::end(OpIndex op) {
   auto& record = ops_[op];
   if (record.state == OpState::kEnded) {
     return;
   }
   const bool ran = record.state == OpState::kRunning;
+  if (ran && !failure_ && moves_end(op)) {
+    return;
+  }
   if (ran && record.effect.at_end && !failure_) {
     record.effect.at_end();
   }
@@ -213,7 +247,9 @@ void SimDevice::end(OpIndex op) {
   record.state = OpState::kEnded;
   record.effect = {};
   record.arrived = nullptr;
-  std::erase(running_, op);
+  if (std::erase(running_, op) > 0) {
+    add_run(ran_, record.facts.stream, kernel_->now() - record.began);
+  }
   ++ended_count_;
   kernel_->trace((static_cast<std::uint64_t>(kernel_->now()) << 12U) ^ (op << 4U) ^
                  static_cast<std::uint64_t>(settings_.rank));

@@ -125,6 +125,8 @@ class SimDevice : public Device {
     std::optional<OpIndex> waits_for = std::nullopt;  // of a kWait: the record that it waits for
     OpState state = OpState::kIssued;
     Nanoseconds began = 0;
+    RanBeside ran_before = {};  // on their streams, up to `began`
+    Nanoseconds lost = 0;       // by which the end has moved so far
     std::uint32_t open_dependencies = 0;
     std::vector<OpIndex> successors = {};
   };
@@ -136,7 +138,11 @@ class SimDevice : public Device {
   void arm_if_free(OpIndex op);
   void start(OpIndex op);
   void begin(OpIndex op, Nanoseconds duration);
+  // Moves the end of an operation that lost time to its neighbours; true when it moved.
+  bool moves_end(OpIndex op);
   void end(OpIndex op);
+  // Time that copies and gathers have run on this device so far.
+  [[nodiscard]] RanBeside ran_so_far() const;
   void check_overlap(const Op& op);
   // Marks the device failed and ends the operations that wait for peers.
   void stop(const Refusal& refusal);
@@ -156,6 +162,7 @@ class SimDevice : public Device {
   std::vector<std::optional<OpIndex>> latest_record_;  // by event
   std::vector<OpIndex> running_;
   std::size_t ended_count_ = 0;
+  RanBeside ran_;  // by operations that have ended
   std::optional<Refusal> failure_;
 };
 

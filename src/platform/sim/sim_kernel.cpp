@@ -108,7 +108,7 @@ void SimKernel::hand_over(int self) {
       }
       continue;
     }
-    if (may_step && (chosen < 0 || random_.chance(50))) {
+    if (may_step && (chosen < 0 || (!settings_.ranks_first && random_.chance(50)))) {
       run_next_event();
       continue;
     }

@@ -28,6 +28,9 @@ struct SimSettings {
   // A run without faults may never rely on a deadline: reaching one is a deadlock and a violation.
   // Fault runs set this, and a rank then leaves its wait by its deadline.
   bool deadlines_expected = false;
+  // Whoever can go on does so before time moves: the launching threads are only as slow as their
+  // host costs. For prediction; exploration lets events overtake them.
+  bool ranks_first = false;
 };
 
 struct SimOutcome {
