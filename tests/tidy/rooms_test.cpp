@@ -88,8 +88,8 @@ TEST(RawCalls, EachKind_Fires) {
        {"cudaMemcpyAsync(a, b);", "ncclAllGather(a);", "MPI_Barrier(comm);", "#include <mpi.h>",
         "void* p = mmap(nullptr, n);", "int fd = ::open(path, flags);", "if (flock(fd, x)) {",
         "return fsync(fd);", "std::thread worker;", "std::this_thread::yield();", "sleep_for(a);",
-        "auto now = std::chrono::steady_clock::now();", "#include <sys/mman.h>",
-        "std::async(f);", "::sleep(1);"}) {
+        "auto now = std::chrono::steady_clock::now();", "#include <sys/mman.h>", "std::async(f);",
+        "::sleep(1);", "  flock(fd, 2);", "  if (a && fsync(fd) != 0) {"}) {
     EXPECT_GE(check_raw_calls(SourceTree::one("src/engine/a.cpp", line)).size(), 1U) << line;
   }
 }
@@ -105,9 +105,9 @@ TEST(RawCalls, BelowASeam_IsSilent) {
 TEST(RawCalls, MembersDeclarationsAndProse_AreSilent) {
   for (const char* line :
        {"auto file = files.open(path);", "reader->open(path);", "Result<Reader> open(Path path);",
-        "auto reader = Reader::open(path);", "// the caller may sleep(1) or MPI_Test",
-        "throw Error(\"call MPI_Init first\");", "clock.sleep(duration);",
-        "void sleep(Nanoseconds duration) override;"}) {
+        "  Reader* open(Path path);", "auto reader = Reader::open(path);",
+        "// the caller may sleep(1) or MPI_Test", "throw Error(\"call MPI_Init first\");",
+        "clock.sleep(duration);", "void sleep(Nanoseconds duration) override;"}) {
     EXPECT_EQ(describe(check_raw_calls(SourceTree::one("src/engine/a.cpp", line))), "") << line;
   }
 }

@@ -222,7 +222,6 @@ Violations check_setup_libraries(const SourceTree& tree) {
       {"libspdlog-dev", "spdlog::spdlog"},
       {"libfmt-dev", "fmt::fmt"},
       {"libssl-dev", "OpenSSL::Crypto"},
-      {"libxxhash-dev", "dlo::xxhash"},
       {"libvalijson-dev", "valijson"},
       {"libgtest-dev", "GTest::gtest"},
       {"librapidcheck-dev", "rapidcheck_gtest"},
