@@ -22,10 +22,6 @@ std::string outcome_with_code(Outcome outcome, const std::string& code) {
   return code.empty() ? std::string(name) : fmt::format("{} ({})", name, code);
 }
 
-bool ran(const RunReport& report) {
-  return report.outcome == Outcome::kRuns || report.outcome == Outcome::kFallsBack;
-}
-
 void check_outcome(const Scenario& scenario, const RunReport& report, Findings& findings) {
   const Expectation& expected = scenario.expected;
   if (report.outcome != expected.outcome || report.code != expected.code) {
@@ -169,6 +165,10 @@ void check_measures(const Scenario& scenario, const std::vector<Metric>& metrics
 }
 
 }  // namespace
+
+bool ran(const RunReport& report) {
+  return report.outcome == Outcome::kRuns || report.outcome == Outcome::kFallsBack;
+}
 
 Verdict judge(const Scenario& scenario, const RunReport& report,
               const std::optional<Reference>& reference, const std::vector<Metric>& metrics) {

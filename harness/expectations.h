@@ -27,6 +27,9 @@ struct Reference {
   const engine::RunReport* report = nullptr;
 };
 
+// The outcome is kRuns or kFallsBack: there are outputs and figures.
+[[nodiscard]] bool ran(const engine::RunReport& report);
+
 [[nodiscard]] Verdict judge(const Scenario& scenario, const engine::RunReport& report,
                             const std::optional<Reference>& reference,
                             const std::vector<Metric>& metrics);

@@ -69,9 +69,9 @@ constexpr std::array kDefinitions{
                      "full on every rank."},
     MetricDefinition{
         "forward_ms", "forward", "ms",
-        "Wall time of one forward on one rank, median over all forwards of all ranks; the samples "
-        "are their number. On a CPU whose cores the ranks share it says how long a test takes and "
-        "nothing about an accelerator."},
+        "Wall time of a request on one rank divided by its forwards, median over the requests of "
+        "all ranks; the samples are their number. On a CPU whose cores the ranks share it says how "
+        "long a test takes and nothing about an accelerator."},
 };
 
 using Reading = std::function<std::uint64_t(const RankReport&)>;

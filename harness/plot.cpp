@@ -12,11 +12,13 @@ namespace {
 
 // In units of the SVG's own coordinate system; the page scales it.
 constexpr double kWidth = 640;
-constexpr double kHeight = 260;
-constexpr double kPlotTop = 24;
+constexpr double kHeight = 244;
+constexpr double kUnitTop = 12;
+constexpr double kPlotTop = 36;
 constexpr double kPlotBottom = 216;
 constexpr double kBarGap = 4;
-constexpr double kGroupPadding = 0.18;  // of a group's width, on each side
+constexpr double kGroupWidthMax = 200;
+constexpr double kGroupPadding = 0.13;  // of a group's width, on each side
 constexpr double kLabelLift = 6;
 constexpr double kCategoryDrop = 20;
 constexpr double kVisibleBar = 2;  // a zero still shows where it stands
@@ -31,18 +33,62 @@ double largest_value(const BarChart& chart) {
   return largest > 0 ? largest : 1;
 }
 
-std::string bar(const BarChart& chart, std::size_t series, std::size_t category, double x,
-                double width, double scale) {
+struct Unit {
+  std::uint64_t bytes;
+  std::string_view name;
+};
+
+// One unit for all bars keeps their labels short enough for a bar's width.
+Unit unit_for(double largest) {
+  for (const Unit& unit : {Unit{kGiB, "GiB"}, Unit{kMiB, "MiB"}, Unit{kKiB, "KiB"}}) {
+    if (largest >= static_cast<double>(unit.bytes)) {
+      return unit;
+    }
+  }
+  return {1, "bytes"};
+}
+
+std::string bar_label(double value, const Unit& unit) {
+  const double scaled = value / static_cast<double>(unit.bytes);
+  return scaled == 0 ? "0" : fmt::format("{:.{}f}", scaled, unit.bytes == 1 ? 0 : 2);
+}
+
+struct BarPlace {
+  double x;
+  double width;
+  double height;
+};
+
+std::string bar(const BarChart& chart, std::size_t series, std::size_t category,
+                const BarPlace& place, const Unit& unit) {
   const double value = *chart.series[series].values[category];
-  const double height = std::max(value * scale, kVisibleBar);
-  const double top = kPlotBottom - height;
-  const std::string label = format_bytes(static_cast<std::uint64_t>(value));
+  const double top = kPlotBottom - place.height;
+  const std::string label = bar_label(value, unit);
   return fmt::format(
       "<rect class=\"series-{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
-      "rx=\"2\"><title>{}, {}: {}</title></rect>\n"
+      "rx=\"2\"><title>{}, {}: {} {}</title></rect>\n"
       "<text class=\"value\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-      series, x, top, width, height, escape_html(chart.categories[category]),
-      escape_html(chart.series[series].name), label, x + width / 2, top - kLabelLift, label);
+      series, place.x, top, place.width, place.height, escape_html(chart.categories[category]),
+      escape_html(chart.series[series].name), label, unit.name, place.x + place.width / 2,
+      top - kLabelLift, label);
+}
+
+// The bars of one category, side by side from `left` on.
+std::string bars_of(const BarChart& chart, std::size_t category, double left, double bar_width) {
+  const double largest = largest_value(chart);
+  const double scale = (kPlotBottom - kPlotTop) / largest;
+  std::string svg;
+  for (std::size_t s = 0; s < chart.series.size(); ++s) {
+    const std::vector<std::optional<double>>& values = chart.series[s].values;
+    if (category >= values.size() || !values[category].has_value()) {
+      continue;
+    }
+    const BarPlace place{.x = left + (bar_width + kBarGap) * static_cast<double>(s),
+                         .width = bar_width,
+                         .height = std::max(*values[category] * scale, kVisibleBar)};
+    svg += bar(chart, s, category, place, unit_for(largest));
+  }
+  return svg;
 }
 
 }  // namespace
@@ -78,20 +124,17 @@ std::string bar_chart_svg(const BarChart& chart) {
   std::string svg = fmt::format(
       "<svg class=\"chart\" viewBox=\"0 0 {:.0f} {:.0f}\" role=\"img\" aria-label=\"{}\">\n",
       kWidth, kHeight, escape_html(chart.title));
-  const double group_width =
-      kWidth / static_cast<double>(std::max<std::size_t>(chart.categories.size(), 1));
-  const double inner_width = group_width * (1 - 2 * kGroupPadding);
+  const auto group_count = static_cast<double>(std::max<std::size_t>(chart.categories.size(), 1));
   const auto series_count = static_cast<double>(std::max<std::size_t>(chart.series.size(), 1));
-  const double bar_width = (inner_width - kBarGap * (series_count - 1)) / series_count;
-  const double scale = (kPlotBottom - kPlotTop) / largest_value(chart);
+  const double group_width = std::min(kWidth / group_count, kGroupWidthMax);
+  const double padding = group_width * kGroupPadding;
+  const double bar_width =
+      (group_width - 2 * padding - kBarGap * (series_count - 1)) / series_count;
+  svg += fmt::format("<text class=\"unit\" x=\"0\" y=\"{:.1f}\">{}</text>\n", kUnitTop,
+                     unit_for(largest_value(chart)).name);
   for (std::size_t c = 0; c < chart.categories.size(); ++c) {
     const double group_x = group_width * static_cast<double>(c);
-    for (std::size_t s = 0; s < chart.series.size(); ++s) {
-      if (c < chart.series[s].values.size() && chart.series[s].values[c].has_value()) {
-        const double offset = (bar_width + kBarGap) * static_cast<double>(s);
-        svg += bar(chart, s, c, group_x + group_width * kGroupPadding + offset, bar_width, scale);
-      }
-    }
+    svg += bars_of(chart, c, group_x + padding, bar_width);
     svg += fmt::format(
         "<text class=\"category\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
         group_x + group_width / 2, kPlotBottom + kCategoryDrop, escape_html(chart.categories[c]));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/bytes.h"
@@ -34,7 +35,7 @@ std::string other_options(const ScenarioResult& scenario) {
   std::string text;
   for (const auto& [name, value] : scenario.options.items()) {
     if (!with_column.contains(name) && defaults.contains(name) && defaults.at(name) != value) {
-      text += fmt::format(", {}={}", name, value.dump());
+      text += fmt::format("\n{}={}", name, value.dump());
     }
   }
   return text;
@@ -70,18 +71,20 @@ Cell share_cell(const ScenarioResult& scenario) {
 Cell bytes_equal_cell(const ScenarioResult& scenario) {
   if (!scenario.bytes_equal.has_value()) {
     const bool reference = requested_transfer(scenario) == "resident";
-    return {reference ? "is the reference" : std::string(kNone), Tone::kMuted};
+    return {reference ? "reference" : std::string(kNone), Tone::kMuted};
   }
   return *scenario.bytes_equal ? Cell{"equal", Tone::kGood} : Cell{"DIFFERENT", Tone::kBad};
 }
 
 Cell outcome_cell(const ScenarioResult& scenario) {
-  if (scenario.code.empty()) {
-    return {outcome_text(scenario.outcome), Tone::kPlain};
+  std::string text = outcome_text(scenario.outcome);
+  if (effective_transfer(scenario) != requested_transfer(scenario)) {
+    text += " to " + transfer_text(effective_transfer(scenario));
   }
-  const std::string done = transfer_text(effective_transfer(scenario));
-  return {fmt::format("{}: {} ({})", outcome_text(scenario.outcome), done, scenario.code),
-          Tone::kPlain};
+  if (!scenario.code.empty()) {
+    text += "\n" + scenario.code;
+  }
+  return {text, Tone::kPlain};
 }
 
 Cell forward_cell(const ScenarioResult& scenario) {
@@ -93,6 +96,24 @@ Cell forward_cell(const ScenarioResult& scenario) {
 }
 
 }  // namespace
+
+bool ran(const ScenarioResult& scenario) {
+  return scenario.outcome == "runs" || scenario.outcome == "falls_back";
+}
+
+std::vector<std::string> models_by_weight(const Results& results) {
+  std::vector<std::string> models;
+  std::map<std::string, std::size_t> counts;
+  for (const ScenarioResult& scenario : results.scenarios) {
+    if (ran(scenario) && ++counts[scenario.model] == 1) {
+      models.push_back(scenario.model);
+    }
+  }
+  std::stable_sort(models.begin(), models.end(), [&](const std::string& a, const std::string& b) {
+    return counts.at(a) > counts.at(b);
+  });
+  return models;
+}
 
 const Metric* find_metric(const ScenarioResult& scenario, std::string_view name) {
   const auto found = std::find_if(scenario.metrics.begin(), scenario.metrics.end(),

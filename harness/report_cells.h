@@ -12,6 +12,12 @@
 
 namespace dlo::harness {
 
+// The outcome is runs or falls_back: there are outputs and figures.
+[[nodiscard]] bool ran(const ScenarioResult& scenario);
+
+// Models that ran, those with most scenarios first, otherwise in order of appearance.
+[[nodiscard]] std::vector<std::string> models_by_weight(const Results& results);
+
 // Null when the scenario has no such figure.
 [[nodiscard]] const Metric* find_metric(const ScenarioResult& scenario, std::string_view name);
 

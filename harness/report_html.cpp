@@ -22,8 +22,10 @@ std::string_view tone_class(Tone tone) {
 }
 
 // class="..." with a leading space, or nothing.
-std::string class_attribute(bool number, Tone tone) {
-  std::string names = number ? "number" : "";
+std::string class_attribute(ColumnKind kind, Tone tone) {
+  std::string names = kind == ColumnKind::kNumber  ? "number"
+                      : kind == ColumnKind::kShort ? "short"
+                                                   : "";
   const std::string_view tone_name = tone_class(tone);
   if (!tone_name.empty()) {
     names += names.empty() ? "" : " ";
@@ -32,10 +34,18 @@ std::string class_attribute(bool number, Tone tone) {
   return names.empty() ? "" : fmt::format(" class=\"{}\"", names);
 }
 
+std::string lines_html(const std::string& text) {
+  std::string html = escape_html(text);
+  for (std::size_t at = html.find('\n'); at != std::string::npos; at = html.find('\n', at)) {
+    html.replace(at, 1, "<br>");
+  }
+  return html;
+}
+
 std::string head_html(const Table& table) {
   std::string html = "<thead><tr>";
   for (const Column& column : table.columns) {
-    html += fmt::format("<th{}>{}</th>", class_attribute(column.number, Tone::kPlain),
+    html += fmt::format("<th{}>{}</th>", class_attribute(column.kind, Tone::kPlain),
                         escape_html(column.title));
   }
   return html + "</tr></thead>\n";
@@ -44,9 +54,9 @@ std::string head_html(const Table& table) {
 std::string row_html(const Table& table, const TableRow& row) {
   std::string html = "<tr>";
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    const bool number = i < table.columns.size() && table.columns[i].number;
-    html += fmt::format("<td{}>{}</td>", class_attribute(number, row.cells[i].tone),
-                        escape_html(row.cells[i].text));
+    html +=
+        fmt::format("<td{}>{}</td>", class_attribute(table.columns.at(i).kind, row.cells[i].tone),
+                    lines_html(row.cells[i].text));
   }
   return html + "</tr>\n";
 }

@@ -7,14 +7,14 @@
 namespace dlo::harness {
 namespace {
 
-// A cell may hold neither line ends nor bars.
+// A cell may hold neither line ends nor bars as they are.
 std::string escape_cell(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
     if (c == '|') {
       escaped += "\\|";
     } else {
-      escaped += c == '\n' ? ' ' : c;
+      escaped += c == '\n' ? std::string("<br>") : std::string(1, c);
     }
   }
   return escaped;
@@ -38,7 +38,7 @@ std::string table_markdown(const Table& table) {
   std::string rule = has_groups(table) ? "| --- " : "";
   for (const Column& column : table.columns) {
     head += "| " + column.title + " ";
-    rule += column.number ? "| ---: " : "| --- ";
+    rule += column.kind == ColumnKind::kNumber ? "| ---: " : "| --- ";
   }
   text += head + "|\n" + rule + "|\n";
   for (const TableRow& row : table.rows) {
@@ -58,7 +58,7 @@ std::string chart_markdown(const BarChart& chart) {
               .columns = {},
               .rows = {}};
   for (const ChartSeries& series : chart.series) {
-    table.columns.push_back({series.name, true});
+    table.columns.push_back({series.name, ColumnKind::kNumber});
   }
   for (std::size_t i = 0; i < chart.categories.size(); ++i) {
     TableRow row{.group = chart.categories[i], .cells = {}};

@@ -14,38 +14,23 @@
 namespace dlo::harness {
 namespace {
 
-bool ran(const ScenarioResult& scenario) {
-  return scenario.outcome == "runs" || scenario.outcome == "falls_back";
-}
-
-// Models in the order in which they first appear.
-std::vector<std::string> models_of(const Results& results) {
-  std::vector<std::string> models;
-  for (const ScenarioResult& scenario : results.scenarios) {
-    if (std::find(models.begin(), models.end(), scenario.model) == models.end()) {
-      models.push_back(scenario.model);
-    }
-  }
-  return models;
-}
-
 Table mode_table(const Results& results, const std::string& model) {
   Table table{.title = model,
               .lead = "",
               .group_title = "topology",
-              .columns = {{"asked for", false},
-                          {"depth", true},
-                          {"chunk", true},
-                          {"outcome", false},
-                          {"bytes = resident", false},
-                          {"H2D a forward", true},
-                          {"ledger", false},
-                          {"owned host a rank", true},
-                          {"device peak", true},
-                          {"of limit", true},
-                          {"PSS, all ranks", true},
-                          {"forward", true},
-                          {"", false}},
+              .columns = {{"asked for", ColumnKind::kShort},
+                          {"depth", ColumnKind::kNumber},
+                          {"chunk", ColumnKind::kNumber},
+                          {"outcome", ColumnKind::kShort},
+                          {"bytes", ColumnKind::kShort},
+                          {"H2D a forward", ColumnKind::kNumber},
+                          {"ledger", ColumnKind::kShort},
+                          {"owned host a rank", ColumnKind::kNumber},
+                          {"device peak", ColumnKind::kNumber},
+                          {"of limit", ColumnKind::kNumber},
+                          {"PSS, all ranks", ColumnKind::kNumber},
+                          {"forward", ColumnKind::kNumber},
+                          {"", ColumnKind::kShort}},
               .rows = {}};
   for (const ScenarioResult& scenario : results.scenarios) {
     if (scenario.model == model && ran(scenario)) {
@@ -64,12 +49,12 @@ Table refusal_table(const Results& results) {
                   "Scenarios that must not run: each ends with its stable code on every rank, "
                   "nothing loaded or swapped.",
               .group_title = "",
-              .columns = {{"scenario", false},
-                          {"topology", false},
-                          {"outcome", false},
-                          {"code", false},
-                          {"what it said", false},
-                          {"", false}},
+              .columns = {{"scenario", ColumnKind::kShort},
+                          {"topology", ColumnKind::kShort},
+                          {"outcome", ColumnKind::kShort},
+                          {"code", ColumnKind::kShort},
+                          {"what it said", ColumnKind::kText},
+                          {"", ColumnKind::kShort}},
               .rows = {}};
   for (const ScenarioResult& scenario : results.scenarios) {
     if (!ran(scenario)) {
@@ -90,10 +75,10 @@ Table failure_table(const Results& results) {
       .title = "What fell short",
       .lead = "Figures of these scenarios are not recorded: numbers count only after sanity.",
       .group_title = "",
-      .columns = {{"scenario", false},
-                  {"expected", false},
-                  {"outcome", false},
-                  {"failed check", false}},
+      .columns = {{"scenario", ColumnKind::kShort},
+                  {"expected", ColumnKind::kText},
+                  {"outcome", ColumnKind::kShort},
+                  {"failed check", ColumnKind::kText}},
       .rows = {}};
   const auto with_code = [](const std::string& outcome, const std::string& code) {
     return code.empty() ? outcome_text(outcome) : outcome_text(outcome) + " (" + code + ")";
@@ -115,7 +100,9 @@ Table skipped_table(const Results& results) {
   Table table{.title = "Skipped",
               .lead = "Scenarios that this world cannot hold.",
               .group_title = "",
-              .columns = {{"scenario", false}, {"topology", false}, {"reason", false}},
+              .columns = {{"scenario", ColumnKind::kShort},
+                          {"topology", ColumnKind::kShort},
+                          {"reason", ColumnKind::kShort}},
               .rows = {}};
   for (const SkippedScenario& scenario : results.skipped) {
     table.rows.push_back({.group = "",
@@ -244,7 +231,7 @@ Report make_report(const Results& results) {
   report.facts = facts_of(results);
   report.charts = charts_of(results);
   report.tables.push_back(failure_table(results));
-  for (const std::string& model : models_of(results)) {
+  for (const std::string& model : models_by_weight(results)) {
     report.tables.push_back(mode_table(results, model));
   }
   report.tables.push_back(refusal_table(results));

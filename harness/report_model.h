@@ -14,13 +14,19 @@ namespace dlo::harness {
 enum class Tone { kPlain, kGood, kBad, kMuted };
 
 struct Cell {
-  std::string text;
+  std::string text;  // may have several lines
   Tone tone = Tone::kPlain;
+};
+
+enum class ColumnKind {
+  kText,    // wraps
+  kShort,   // words that stay on their line
+  kNumber,  // set right
 };
 
 struct Column {
   std::string title;
-  bool number = false;  // set right
+  ColumnKind kind = ColumnKind::kText;
 };
 
 struct TableRow {

@@ -76,14 +76,15 @@ ScenarioResult make_result(const Scenario& scenario, const RunReport& report,
   result.bytes_equal = verdict.bytes_equal;
   result.compared_with = verdict.bytes_equal.has_value() ? reference->name : "";
   result.output_digest = report.output_digest;
-  if (verdict.sane) {
+  const bool has_numbers = verdict.sane && ran(report);
+  if (has_numbers) {
     result.metrics = metrics;
   }
   if (!report.ranks.empty()) {
     result.effective = engine::effective_to_json(report.ranks.front().effective);
   }
   for (const engine::RankReport& rank : report.ranks) {
-    result.ranks.push_back(rank_json(rank, verdict.sane));
+    result.ranks.push_back(rank_json(rank, has_numbers));
   }
   return result;
 }

@@ -53,22 +53,14 @@ Line line_of(const std::string& model, const std::string& topology, const Counts
 }
 
 std::vector<Line> lines_of(const Results& results) {
-  std::vector<std::string> models;
   std::map<std::string, std::map<std::string, Counts>> groups;
   Counts refusals;
   for (const ScenarioResult& scenario : results.scenarios) {
-    if (scenario.outcome != "runs" && scenario.outcome != "falls_back") {
-      count(refusals, scenario);
-      continue;
-    }
-    if (!groups.contains(scenario.model)) {
-      models.push_back(scenario.model);
-    }
-    count(groups[scenario.model][scenario.topology.text()], scenario);
+    count(ran(scenario) ? groups[scenario.model][scenario.topology.text()] : refusals, scenario);
   }
   std::vector<Line> lines{
       {"model", "topology", "scenarios", "as expected", "bytes equal", "ledger = plan"}};
-  for (const std::string& model : models) {
+  for (const std::string& model : models_by_weight(results)) {
     for (const auto& [topology, counts] : groups[model]) {
       lines.push_back(line_of(model, topology, counts));
     }
