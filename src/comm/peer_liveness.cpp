@@ -103,4 +103,11 @@ void PeerLiveness::depart() {
   board_.slot(rank_).departed.store(1);
 }
 
+bool PeerLiveness::alone() const {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(watches_.begin(), watches_.end(), [this](const Watch& watch) {
+    return board_.slot(watch.peer.rank).departed.load() != 0 || vanished(watch.peer.rank);
+  });
+}
+
 }  // namespace dlo::comm

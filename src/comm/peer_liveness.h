@@ -39,6 +39,8 @@ class PeerLiveness {
   [[nodiscard]] std::string reason(int rank) const;
   // This process leaves in good order: its end is no failure to others.
   void depart();
+  // Every peer has left or vanished.
+  [[nodiscard]] bool alone() const;
 
  private:
   struct Watch {
@@ -57,7 +59,7 @@ class PeerLiveness {
   const int rank_;
   const Nanoseconds heartbeat_timeout_;
   platform::Clock& clock_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<Watch> watches_;
   std::atomic<Nanoseconds> last_look_;
   std::vector<std::atomic<Fate>> fates_;  // by world rank

@@ -21,6 +21,9 @@ using nlohmann::json;
 // Ranks outside the topology wait this much longer than any rank inside may take for one wait: the
 // members' own deadlines end a stuck run first.
 constexpr double kMergeTimeoutFactor = 20.0;
+// Several looks of a rank at its peers.
+constexpr Nanoseconds kStandingTimeout = kSecond;
+constexpr Nanoseconds kStandingPoll = 10 * kMillisecond;
 
 Nanoseconds to_nanoseconds(double seconds) {
   return static_cast<Nanoseconds>(seconds * static_cast<double>(kSecond));
@@ -52,11 +55,12 @@ comm::Topology topology_of(const config::ParallelConfig& parallel) {
 // What one rank tells the others when it is done.
 struct RankEnding {
   Status status;
-  json report;  // null for a rank outside the topology
+  std::optional<RankReport> report;  // none for a rank outside the topology
 };
 
 json ending_to_json(const RankEnding& ending) {
-  json object{{"report", ending.report}, {"ok", ending.status.ok()}};
+  json object{{"report", ending.report ? rank_report_to_json(*ending.report) : json(nullptr)},
+              {"ok", ending.status.ok()}};
   if (!ending.status.ok()) {
     const auto& refusal = ending.status.refusal();
     object["refusal"] = {refusal.code, refusal.what, refusal.where, refusal.action};
@@ -112,7 +116,37 @@ RankEnding run_member(const RunEnvironment& environment, const RunRequest& reque
   }
   worker.measure();
   worker.shutdown();
-  return {status, rank_report_to_json(worker.report())};
+  return {status, worker.report()};
+}
+
+// A failure of a rank that shares weights with this one, if there is one: the process of a peer
+// that ended may be noted by another thread a moment later than the exchange that missed it.
+std::optional<Failure> standing_failure(comm::World& world, platform::Clock& clock) {
+  const Deadline deadline = Deadline::after(clock.now(), kStandingTimeout);
+  auto failure = world.failure_signal().poll();
+  while (!failure && !deadline.expired(clock.now())) {
+    clock.sleep(kStandingPoll);
+    failure = world.failure_signal().poll();
+  }
+  return failure;
+}
+
+// The report of a rank that could not ask the others any more: its own ending counts. One that did
+// its work fails all the same when a rank of its weight group is gone; an independent replica does
+// not.
+RunReport torn_report(comm::World& world, platform::Clock& clock, RankEnding ending,
+                      const Refusal& lost) {
+  auto report = failed_closed(ending.status.ok() ? lost : ending.status.refusal());
+  report.world_usable = false;
+  const bool shares = ending.report.has_value() && !ending.report->weight_group.empty();
+  if (ending.status.ok() && shares) {
+    if (const auto failure = standing_failure(world, clock)) {
+      ending.report->code = failure->code;
+      ending.report->message = failure->refusal().message();
+    }
+  }
+  report.own = std::move(ending.report);
+  return report;
 }
 
 // What ranks must have in common before anything is loaded.
@@ -162,16 +196,16 @@ RunReport run(const RunEnvironment& environment, const RunRequest& request) {
   }
   const auto merge_timeout =
       static_cast<Nanoseconds>(static_cast<double>(timeout) * kMergeTimeoutFactor);
-  world.watch_failures_of({});
   auto endings = world.control().exchange("report", ending_to_json(ending).dump(),
                                           Deadline::after(clock.now(), merge_timeout));
   if (!endings.ok()) {
-    auto report = failed_closed(ending.status.ok() ? endings.refusal() : ending.status.refusal());
-    report.world_usable = false;
-    return report;
+    return torn_report(world, clock, std::move(ending), endings.refusal());
   }
+  world.watch_failures_of({});
   world.reset_failures();
-  return merge(*endings, world.rank() == 0);
+  auto report = merge(*endings, world.rank() == 0);
+  report.own = std::move(ending.report);
+  return report;
 }
 
 }  // namespace dlo::engine

@@ -21,6 +21,8 @@ struct RunEnvironment {
   std::string build_digest;  // commit, compiler, libraries; ranks must agree on it
   std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>
       decorate_device;
+  // Called on a rank that a crash fault is about to end, from any thread: time for a last note.
+  std::function<void()> before_crash;
 };
 
 // Collective over the whole world: every rank calls it with an equal request. Ranks beyond the

@@ -14,6 +14,8 @@
 #include "config/offload_options.h"
 #include "config/parallel_config.h"
 #include "contracts/effective_transfer.h"
+#include "platform/fault/crash_device.h"
+#include "platform/fault/fault_plan.h"
 #include "platform/file_system.h"
 
 namespace dlo::engine {
@@ -43,6 +45,10 @@ struct PlatformSpec {
   std::optional<std::uint64_t> pinned_budget_bytes;  // imposed limit on pinned memory
   std::optional<int> pin_fails_on_rank;              // this rank's pinned allocations are refused
   std::uint64_t slow_copy_ns = 0;                    // each H2D copy takes at least this long
+  std::optional<int> slow_copy_on_rank;              // none: on every rank
+  std::optional<int> schedule_differs_on_rank;       // this rank lays its blocks out another way
+  platform::FaultPlan faults;                        // seam calls that fail
+  std::optional<platform::CrashFault> crash;         // a rank that dies or stops
   double wait_timeout_s = 30.0;                      // deadline of every host wait and collective
 };
 
@@ -106,6 +112,12 @@ struct RankReport {
   std::vector<RequestDigest> outputs;  // requests that this rank answered
   std::vector<double> forward_ms;      // wall time of each forward on this rank
   std::vector<std::string> events;     // start-up and shut-down steps in recorded order
+
+  // How this rank alone ended: empty when it did what was asked, whatever became of others.
+  std::string code;
+  std::string message;
+  std::vector<int> weight_group;  // world ranks that share its weights; empty: nobody
+  std::uint64_t fault_count = 0;  // calls that the fault plan let fail here
 };
 
 // The same on every rank that took part, except `ranks`, which only world rank 0 fills.
@@ -116,6 +128,8 @@ struct RunReport {
   std::vector<Refusal> violations;  // all rules that rejected the run
   std::string output_digest;        // SHA-256 over all requests' digests in order
   std::vector<RankReport> ranks;
+  // This rank's own, also when ranks could not be merged; none outside the topology.
+  std::optional<RankReport> own;
   // False when ranks could not agree any more (a peer is gone): start nothing further, end the job.
   bool world_usable = true;
 };

@@ -54,12 +54,23 @@ json optional_json(const auto& value) {
   return value ? json(*value) : json(nullptr);
 }
 
+json crash_to_json(const platform::CrashFault& crash) {
+  return json{{"rank", crash.rank},
+              {"dies", crash.kind == platform::CrashKind::kDies},
+              {"place", platform::crash_place_name(crash.place)},
+              {"nth", crash.nth}};
+}
+
 json platform_to_json(const PlatformSpec& platform) {
   return json{{"device", platform.device},
               {"device_budget_bytes", optional_json(platform.device_budget_bytes)},
               {"pinned_budget_bytes", optional_json(platform.pinned_budget_bytes)},
               {"pin_fails_on_rank", optional_json(platform.pin_fails_on_rank)},
               {"slow_copy_ns", platform.slow_copy_ns},
+              {"slow_copy_on_rank", optional_json(platform.slow_copy_on_rank)},
+              {"schedule_differs_on_rank", optional_json(platform.schedule_differs_on_rank)},
+              {"faults", platform::fault_plan_to_json(platform.faults)},
+              {"crash", platform.crash ? crash_to_json(*platform.crash) : json(nullptr)},
               {"wait_timeout_s", platform.wait_timeout_s}};
 }
 
@@ -119,7 +130,11 @@ json rank_report_to_json(const RankReport& report) {
               {"traffic", report.traffic},
               {"outputs", report.outputs},
               {"forward_ms", report.forward_ms},
-              {"events", report.events}};
+              {"events", report.events},
+              {"code", report.code},
+              {"message", report.message},
+              {"weight_group", report.weight_group},
+              {"fault_count", report.fault_count}};
 }
 
 RankReport rank_report_from_json(const json& object) {
@@ -134,6 +149,10 @@ RankReport rank_report_from_json(const json& object) {
   object.at("outputs").get_to(report.outputs);
   object.at("forward_ms").get_to(report.forward_ms);
   object.at("events").get_to(report.events);
+  object.at("code").get_to(report.code);
+  object.at("message").get_to(report.message);
+  object.at("weight_group").get_to(report.weight_group);
+  object.at("fault_count").get_to(report.fault_count);
   return report;
 }
 

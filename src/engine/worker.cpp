@@ -8,14 +8,13 @@
 #include "backend/offload_backend.h"
 #include "base/codes.h"
 #include "engine/checkpoint_model.h"
+#include "engine/injected_faults.h"
 #include "engine/latent_pipeline.h"
 #include "engine/request_wave.h"
 #include "host_weights/ordinary_loader.h"
 #include "model/latent_ops.h"
 #include "platform/cpu/cpu_device.h"
 #include "platform/cpu/thread_executor.h"
-#include "platform/fault/pin_fails_device.h"
-#include "platform/fault/slow_copy_device.h"
 #include "platform/posix/steady_clock.h"
 #include "telemetry/copy_ledger.h"
 #include "telemetry/smaps_rollup.h"
@@ -43,25 +42,30 @@ struct Worker::State {
         const comm::Topology& shape)
       : environment(env),
         request(run),
-        config(normal),
+        faults(run.platform, *env.world, env.before_crash),
+        config(faults.adjust(normal)),
         topology(shape),
         coordinates(comm::coordinates_of(shape, env.world->rank())),
         context(
             make_rank_context(env.world->rank(), env.world->size(), env.world->failure_signal())),
         timeout(
-            static_cast<Nanoseconds>(run.platform.wait_timeout_s * static_cast<double>(kSecond))) {
+            static_cast<Nanoseconds>(run.platform.wait_timeout_s * static_cast<double>(kSecond))),
+        weight_group(backend::weight_group(config, shape, context.rank)) {
     report.rank = context.rank;
     report.coordinates = coordinates;
+    report.weight_group = weight_group.ranks;
   }
 
   const RunEnvironment& environment;
   const RunRequest& request;
-  const config::OffloadConfig& config;
+  InjectedFaults faults;
+  const config::OffloadConfig config;
   comm::Topology topology;
   comm::Coordinates coordinates;
   RankContext context;
   RankReport report;
   Nanoseconds timeout;
+  backend::WeightGroup weight_group;
 
   // In start-up order; shutdown() releases them in reverse.
   platform::SteadyClock clock;
@@ -70,7 +74,6 @@ struct Worker::State {
   CheckpointModel model;
   contracts::ParameterTable table;
   std::unique_ptr<contracts::HostTensors> host_tensors;
-  backend::WeightGroup weight_group;
   std::unique_ptr<comm::ControlGroup> weight_control;
   std::unique_ptr<comm::Communicator> weight_communicator;
   std::unique_ptr<backend::OffloadBackend> backend;
@@ -104,6 +107,8 @@ Status Worker::State::guarded(std::string_view operation, const std::function<St
   if (!status.ok()) {
     const auto& refusal = status.refusal();
     event(fmt::format("{} failed: {}", operation, refusal.code));
+    report.code = refusal.code;
+    report.message = refusal.message();
     context.failure_signal->raise(
         Failure{refusal.code, context.rank, -1, std::string(operation), refusal.what});
   }
@@ -117,14 +122,7 @@ Status Worker::State::make_device() {
   options.device_budget_bytes = spec.device_budget_bytes.value_or(options.device_budget_bytes);
   options.pinned_budget_bytes = spec.pinned_budget_bytes.value_or(options.pinned_budget_bytes);
   options.join_timeout = timeout;
-  device = platform::make_cpu_device(options, clock, *context.failure_signal);
-  if (spec.pin_fails_on_rank == context.rank) {
-    device = std::make_unique<platform::PinFailsDevice>(std::move(device), 0);
-  }
-  if (spec.slow_copy_ns > 0) {
-    device = std::make_unique<platform::SlowCopyDevice>(
-        std::move(device), static_cast<Nanoseconds>(spec.slow_copy_ns));
-  }
+  device = faults.decorate(platform::make_cpu_device(options, clock, *context.failure_signal));
   if (environment.decorate_device) {
     device = environment.decorate_device(std::move(device));
   }
@@ -172,8 +170,7 @@ Status Worker::State::load_weights() {
 }
 
 Status Worker::State::make_weight_group() {
-  weight_group = backend::weight_group(config, topology, context.rank);
-  auto& world = *environment.world;
+  auto& world = faults.world();
   if (weight_group.axis == backend::GroupAxis::kNone) {
     world.watch_failures_of({context.rank});
     return {};
@@ -335,6 +332,7 @@ Status Worker::serve() {
 }
 
 void Worker::measure() {
+  state_->report.fault_count = state_->faults.strike_count();
   if (state_->device != nullptr) {
     state_->measure_memory();
   }

@@ -19,6 +19,7 @@ namespace dlo::comm {
 namespace {
 
 constexpr Nanoseconds kLeaveTimeout = 10 * kSecond;
+constexpr Nanoseconds kLeavePoll = 20 * kMillisecond;
 
 std::vector<int> all_ranks(int count) {
   std::vector<int> ranks(static_cast<std::size_t>(count));
@@ -63,6 +64,9 @@ class MpiWorld::State {
   bool left = false;
 
  private:
+  // mpirun ends the other ranks as soon as one exits with a code: those that still write their
+  // verdicts get the time for it.
+  void await_others();
   [[nodiscard]] Status open_board(Deadline deadline);
   [[nodiscard]] Result<std::vector<Place>> exchange_places(int descriptor, Deadline deadline);
 
@@ -153,6 +157,18 @@ Result<std::vector<std::string>> MpiWorld::State::exchange_exit_code(int exit_co
                             Deadline::after(now(), kLeaveTimeout));
 }
 
+void MpiWorld::State::await_others() {
+  MpiState& shared = *shared_;
+  if (!shared.liveness) {
+    return;
+  }
+  const Deadline deadline = Deadline::after(now(), kLeaveTimeout);
+  while (!shared.liveness->alone() && !deadline.expired(now())) {
+    static_cast<void>(shared.liveness->look());
+    shared.clock->sleep(kLeavePoll);
+  }
+}
+
 // Returns once MPI is finalised. Otherwise the process ends here, with `exit_code`.
 void MpiWorld::State::end_mpi(int exit_code) {
   MpiState& shared = *shared_;
@@ -171,6 +187,7 @@ void MpiWorld::State::end_mpi(int exit_code) {
   // Communicators that are destroyed from now on must not be freed through MPI.
   shared.thread->mark_broken();
   if (!clean && !adopted) {
+    await_others();
     std::fflush(nullptr);
     ::_exit(exit_code);
   }

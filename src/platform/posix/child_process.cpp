@@ -184,6 +184,18 @@ std::vector<int> ChildProcess::members() const {
   return found;
 }
 
+bool ChildProcess::wait_for_members(Deadline deadline) {
+  look();
+  while (!members().empty()) {
+    if (deadline.expired(clock_->now())) {
+      return false;
+    }
+    clock_->sleep(kPoll);
+    look();
+  }
+  return true;
+}
+
 std::vector<int> ChildProcess::end(Nanoseconds grace) noexcept {
   std::vector<int> killed;
   if (pid_ == 0) {
@@ -239,6 +251,10 @@ Result<Path> find_program(const std::string& name) {
 
 Path own_program() {
   return std::filesystem::read_symlink("/proc/self/exe");
+}
+
+int own_process_id() {
+  return ::getpid();
 }
 
 }  // namespace dlo::platform

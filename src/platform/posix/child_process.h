@@ -48,6 +48,8 @@ class ChildProcess {
   [[nodiscard]] std::optional<ChildEnd> wait(Deadline deadline);
   // Process ids of the child's session that still run or are stopped; the child is one of them.
   [[nodiscard]] std::vector<int> members() const;
+  // Waits until no member is left; false when some are when the deadline is over.
+  [[nodiscard]] bool wait_for_members(Deadline deadline);
   // Asks the child to end (SIGTERM), and after `grace` ends every member by its id (SIGKILL).
   // Returns the ids that had to be killed. Idempotent.
   std::vector<int> end(Nanoseconds grace) noexcept;
@@ -66,5 +68,6 @@ class ChildProcess {
 
 // The program that this process runs.
 [[nodiscard]] Path own_program();
+[[nodiscard]] int own_process_id();
 
 }  // namespace dlo::platform

@@ -190,5 +190,20 @@ TEST_F(FailureBoardTest, DepartedPeer_IsNoFailure) {
   }
 }
 
+TEST_F(FailureBoardTest, Alone_OnceEveryPeerHasLeftOrVanished) {
+  platform::SteadyClock clock;
+  const PeerProcess peer(board());
+  PeerLiveness liveness(board(), 0, {{1, peer.pid()}, {2, ::getpid()}}, 60 * kSecond, clock);
+  EXPECT_FALSE(liveness.alone());
+  board().slot(2).departed.store(1);
+  EXPECT_FALSE(liveness.alone());
+  ::kill(peer.pid(), SIGKILL);
+  const Deadline deadline = Deadline::after(clock.now(), 30 * kSecond);
+  while (!liveness.alone() && !deadline.expired(clock.now())) {
+    static_cast<void>(liveness.look());
+  }
+  EXPECT_TRUE(liveness.alone());
+}
+
 }  // namespace
 }  // namespace dlo::comm

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include "base/codes.h"
 #include "platform/posix/steady_clock.h"
@@ -40,7 +41,7 @@ class ChildProcessTest : public testing::Test {
   [[nodiscard]] bool says(const std::string& text) {
     const Deadline deadline = late();
     while (output().find(text) == std::string::npos && !deadline.expired(clock_.now())) {
-      clock_.sleep(kMillisecond);
+      std::this_thread::yield();
     }
     return output().find(text) != std::string::npos;
   }

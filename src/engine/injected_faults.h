@@ -1,0 +1,42 @@
+// Owns: InjectedFaults, what a scenario asks to go wrong on one rank, as decorators over the seams
+// of that rank: device, world, configuration.
+// Must not own: reactions to faults; nothing else in the engine knows that there are any.
+// Threading: launching thread. Failure: none of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "comm/communicator.h"
+#include "config/offload_config.h"
+#include "engine/run_report.h"
+#include "platform/device.h"
+#include "platform/fault/fault_plan.h"
+
+namespace dlo::engine {
+
+class InjectedFaults {
+ public:
+  // `spec` and `world` outlive the object; `before_crash` may be empty.
+  InjectedFaults(const PlatformSpec& spec, comm::World& world, std::function<void()> before_crash);
+
+  // The world whose groups and communicators fail as planned.
+  [[nodiscard]] comm::World& world() { return *world_; }
+  [[nodiscard]] std::unique_ptr<platform::Device> decorate(
+      std::unique_ptr<platform::Device> device);
+  // The configuration as this rank believes it to be.
+  [[nodiscard]] config::OffloadConfig adjust(config::OffloadConfig config) const;
+
+  // How often a rule of the plan struck on this rank.
+  [[nodiscard]] std::uint64_t strike_count() const { return injector_.strike_count(); }
+
+ private:
+  const PlatformSpec* spec_;
+  int rank_;
+  std::function<void()> before_crash_;
+  platform::FaultInjector injector_;
+  std::unique_ptr<comm::World> faulting_world_;  // null without a plan
+  comm::World* world_;
+};
+
+}  // namespace dlo::engine
