@@ -7,6 +7,7 @@
 
 #include "config/parallel_config.h"
 #include "engine/run_report_json.h"
+#include "harness/fault_checks.h"
 
 namespace dlo::harness {
 namespace {
@@ -182,6 +183,10 @@ Verdict judge(const Scenario& scenario, const RunReport& report,
     if (reference.has_value()) {
       verdict.bytes_equal = compare_bytes(report, digests, *reference, findings);
     }
+  }
+  if (report.outcome == Outcome::kFailsClosed && report.world_usable) {
+    const Findings endings = check_endings(scenario, report, reference);
+    findings.insert(findings.end(), endings.begin(), endings.end());
   }
   verdict.sane = findings.empty();
   if (verdict.sane && ran(report)) {

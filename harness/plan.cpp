@@ -9,6 +9,7 @@
 #include "base/codes.h"
 #include "config/option_rows.h"
 #include "config/validate.h"
+#include "harness/scenario_faults.h"
 
 namespace dlo::harness {
 namespace {
@@ -39,8 +40,7 @@ bool can_be_reference(const Scenario& scenario) {
          scenario.expected.outcome == engine::Outcome::kRuns &&
          scenario.platform.device == plain.device &&
          !scenario.platform.device_budget_bytes.has_value() &&
-         !scenario.platform.pinned_budget_bytes.has_value() &&
-         !scenario.platform.pin_fails_on_rank.has_value() && scenario.platform.slow_copy_ns == 0;
+         !scenario.platform.pinned_budget_bytes.has_value() && !has_faults(scenario.platform);
 }
 
 Scenario make_reference(const Scenario& scenario, std::size_t number) {
@@ -100,6 +100,14 @@ class PlanBuilder {
   std::size_t made_count_ = 0;
 };
 
+Plan make_plan(const std::vector<Scenario>& fitting) {
+  PlanBuilder builder(fitting);
+  for (const Scenario& scenario : fitting) {
+    builder.add(scenario);
+  }
+  return {.steps = builder.take(), .skipped = {}};
+}
+
 }  // namespace
 
 std::int64_t ranks_needed(const Scenario& scenario) {
@@ -108,24 +116,25 @@ std::int64_t ranks_needed(const Scenario& scenario) {
 }
 
 Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size) {
-  Plan plan;
+  std::vector<SkippedScenario> skipped;
   std::vector<Scenario> fitting;
   for (const Scenario& scenario : scenarios) {
     const std::int64_t needed = ranks_needed(scenario);
-    if (needed <= world_size) {
+    if (scenario.ends_its_world()) {
+      skipped.push_back({.name = scenario.name,
+                         .topology = topology_of(scenario.parallel),
+                         .reason = "ends its world; a job of its own for dlo run or dlo gate"});
+    } else if (needed <= world_size) {
       fitting.push_back(scenario);
     } else {
-      plan.skipped.push_back(
+      skipped.push_back(
           {.name = scenario.name,
            .topology = topology_of(scenario.parallel),
            .reason = fmt::format("needs {}, world has {}", ranks_text(needed), world_size)});
     }
   }
-  PlanBuilder builder(fitting);
-  for (const Scenario& scenario : fitting) {
-    builder.add(scenario);
-  }
-  plan.steps = builder.take();
+  Plan plan = make_plan(fitting);
+  plan.skipped = std::move(skipped);
   return plan;
 }
 
@@ -155,7 +164,7 @@ Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size) {
                               "ranks idle",
                               largest));
   }
-  return plan_sweep(scenarios, world_size);
+  return make_plan(scenarios);
 }
 
 }  // namespace dlo::harness

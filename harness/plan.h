@@ -26,7 +26,8 @@ struct Plan {
 // Ranks that an instance needs; 1 where its configuration is refused anyway.
 [[nodiscard]] std::int64_t ranks_needed(const Scenario& scenario);
 
-// What a sweep runs in a world: larger topologies are skipped, surplus ranks stay idle.
+// What a sweep runs in a world: larger topologies are skipped, surplus ranks stay idle. Scenarios
+// that end their world are skipped too.
 [[nodiscard]] Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size);
 
 // `dlo run` takes the world at its word: codes world_too_small when an instance does not fit,

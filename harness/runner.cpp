@@ -96,10 +96,16 @@ RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlannedScenario& step = plan.steps[i];
     seams.progress.begin(i, plan.steps.size(), step.scenario.name);
+    if (seams.verdicts != nullptr) {
+      seams.verdicts->begin(step.scenario.name);
+    }
     const Result<platform::Path> checkpoint = seams.prepare_model(step.scenario.model);
     reports.push_back(checkpoint.ok() ? seams.run(make_request(step.scenario, *checkpoint))
                                       : without_model(checkpoint.refusal()));
     const RunReport& report = reports.back();
+    if (seams.verdicts != nullptr) {
+      seams.verdicts->end(step.scenario.name, report);
+    }
     result.scenarios.push_back(
         make_result(step.scenario, report, reference_of(plan, step, reports)));
     seams.progress.end(result.scenarios.back());

@@ -15,6 +15,7 @@
 #include "harness/plan.h"
 #include "harness/progress.h"
 #include "harness/results.h"
+#include "harness/verdict_log.h"
 
 namespace dlo::harness {
 
@@ -22,6 +23,7 @@ struct RunnerSeams {
   std::function<Result<platform::Path>(const ModelChoice&)> prepare_model;
   std::function<engine::RunReport(const engine::RunRequest&)> run;
   Progress& progress;
+  VerdictLog* verdicts = nullptr;  // this rank's, where it keeps one
 };
 
 struct RunnerResult {

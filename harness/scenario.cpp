@@ -11,6 +11,7 @@
 #include "config/option_rows.h"
 #include "harness/matrix.h"
 #include "harness/metrics.h"
+#include "harness/scenario_faults.h"
 #include "harness/scenario_paths.h"
 #include "harness/scenario_schema.h"
 
@@ -112,16 +113,16 @@ Result<config::OffloadOptions> read_options(const Json& document, const Scenario
   return options;
 }
 
-engine::PlatformSpec read_platform(const Json& document) {
+Result<engine::PlatformSpec> read_platform(const Json& document, const ScenarioContext& context) {
   engine::PlatformSpec spec;
   const Json platform = section(document, "platform");
   read_field(platform, "device", spec.device);
   read_field(platform, "device_budget_bytes", spec.device_budget_bytes);
   read_field(platform, "pinned_budget_bytes", spec.pinned_budget_bytes);
   read_field(platform, "wait_timeout_s", spec.wait_timeout_s);
-  const Json faults = section(document, "faults");
-  read_field(faults, "slow_copy_ns", spec.slow_copy_ns);
-  read_field(faults, "pin_fails_on_rank", spec.pin_fails_on_rank);
+  if (Status status = read_faults(section(document, "faults"), spec); !status) {
+    return in_file(status.refusal(), context, "faults");
+  }
   return spec;
 }
 
@@ -219,12 +220,14 @@ Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioCon
   auto options = read_options(document, context);
   auto expected = read_expectation(document, context);
   auto measures = read_measures(document, context);
-  if (!model || !parallel || !options || !expected || !measures) {
+  auto platform = read_platform(document, context);
+  if (!model || !parallel || !options || !expected || !measures || !platform) {
     return !model      ? model.refusal()
            : !parallel ? parallel.refusal()
            : !options  ? options.refusal()
            : !expected ? expected.refusal()
-                       : measures.refusal();
+           : !measures ? measures.refusal()
+                       : platform.refusal();
   }
   scenario.model = *std::move(model);
   scenario.parallel = *std::move(parallel);
@@ -232,7 +235,7 @@ Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioCon
   scenario.expected = *std::move(expected);
   scenario.measures = *std::move(measures);
   scenario.requests = read_requests(document, context);
-  scenario.platform = read_platform(document);
+  scenario.platform = *std::move(platform);
   scenario.compare_with_resident = document.value("compare_with", "none") == "resident";
   return scenario;
 }

@@ -67,6 +67,8 @@ struct Scenario {
   bool compare_with_resident = false;
 
   [[nodiscard]] bool streams() const { return options.enable_distributed_layerwise_offload; }
+  // A rank dies or stops: nothing can follow in the same job.
+  [[nodiscard]] bool ends_its_world() const { return platform.crash.has_value(); }
 };
 
 // As results.json shows it.

@@ -54,7 +54,9 @@ Result<Json::json_pointer> scenario_pointer(std::string_view name) {
   const std::string_view section = name.substr(0, dot);
   if (dot != std::string_view::npos && dot + 1 < name.size() &&
       std::find(kSections.begin(), kSections.end(), section) != kSections.end()) {
-    return Json::json_pointer(fmt::format("/{}/{}", section, name.substr(dot + 1)));
+    std::string pointer = fmt::format("/{}", name);
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    return Json::json_pointer(pointer);
   }
   std::vector<std::string_view> known(kSections.begin(), kSections.end());
   for (const ShortName& known_name : kShortNames) {

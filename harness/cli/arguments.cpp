@@ -65,6 +65,7 @@ class Parser {
     add_checkpoint();
     add_run();
     add_sweep();
+    add_gate();
     add_explore();
     add_report();
   }
@@ -98,8 +99,9 @@ class Parser {
     if (version_) {
       arguments_.subcommand = Subcommand::kVersion;
     } else if (app_.get_subcommands().empty()) {
-      return refuse(codes::kInvalidValue, "no subcommand given", "dlo",
-                    "give doctor, checkpoint, run, sweep, explore or report, or see dlo --help");
+      return refuse(
+          codes::kInvalidValue, "no subcommand given", "dlo",
+          "give doctor, checkpoint, run, sweep, gate, explore or report, or see dlo --help");
     }
     return arguments_;
   }
@@ -158,6 +160,8 @@ class Parser {
         ->expected(1)
         ->type_name("FILE");
     add_out(run, "Folder for results.json and the report");
+    run->add_option("--instance", arguments_.instance, "Only the instance of exactly this name")
+        ->type_name("NAME");
     add_seed(run);
     for (const OffloadRow& row : config::offload_option_rows()) {
       add_offload_option(run, row);
@@ -224,6 +228,30 @@ class Parser {
         ->add_option("--timeline", arguments_.timeline,
                      "Write the failing (or first) schedule as a Perfetto trace")
         ->type_name("FILE");
+  }
+
+  void add_gate() {
+    CLI::App* gate = add(app_, "gate", "Start every job that a change must pass, and judge them",
+                         Subcommand::kGate);
+    gate->add_option("path", arguments_.paths,
+                     "Scenario files, or folders of them (default: smoke, compatibility and fault "
+                     "below ./scenarios)")
+        ->type_name("PATH");
+    add_out(gate, "Folder for gate.json, gate.xml (JUnit), gate.md and the jobs' own folders");
+    gate->add_option("--worlds", arguments_.worlds, "World sizes; a sweep each")
+        ->delimiter(',')
+        ->check(CLI::Range(1, 1024))
+        ->type_name("N,N")
+        ->capture_default_str();
+    gate->add_option("--job-timeout", arguments_.job_timeout_s,
+                     "Deadline of each job; what still runs then is ended")
+        ->check(CLI::Range(1.0, 86400.0))
+        ->type_name("SECONDS")
+        ->capture_default_str();
+    gate->add_option("--mpirun", arguments_.mpirun, "Open MPI's mpirun")
+        ->type_name("PROGRAM")
+        ->capture_default_str();
+    add_seed(gate);
   }
 
   void add_report() {

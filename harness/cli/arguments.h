@@ -22,6 +22,7 @@ enum class Subcommand {
   kRun,
   kSweep,
   kExplore,
+  kGate,
   kReport
 };
 
@@ -32,9 +33,15 @@ struct Arguments {
   std::vector<std::string> paths;  // scenarios, or the folder of a report or checkpoint
   std::string out;
   std::string name_filter;
+  std::string instance;  // of `run`: only the one with exactly this name
   std::uint64_t seed = 0;
   bool list = false;
   bool json = false;
+
+  // Of `gate`.
+  std::vector<int> worlds{1, 2, 4};
+  double job_timeout_s = 600;
+  std::string mpirun = "mpirun";
 
   std::string preset;
   std::string dtype = "F32";

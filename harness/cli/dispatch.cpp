@@ -9,6 +9,7 @@
 #include "harness/cli/arguments.h"
 #include "harness/cli/checkpoint_command.h"
 #include "harness/cli/explore_command.h"
+#include "harness/cli/gate_command.h"
 #include "harness/cli/scenario_commands.h"
 #include "harness/doctor.h"
 #include "harness/machine.h"
@@ -59,6 +60,8 @@ ExitCode run_subcommand(const CommandContext& context, const Arguments& argument
     case Subcommand::kRun:
     case Subcommand::kSweep:
       return run_scenarios(context, arguments);
+    case Subcommand::kGate:
+      return run_gate(context, arguments);
     case Subcommand::kExplore:
       return run_explore(context, arguments);
     case Subcommand::kReport:

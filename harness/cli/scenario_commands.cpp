@@ -22,6 +22,8 @@ namespace {
 using platform::Path;
 
 constexpr std::string_view kScratchName = "scratch";
+constexpr const char* kNameOption = "--name";
+constexpr const char* kInstanceOption = "--instance";
 
 bool is_run(const Arguments& arguments) {
   return arguments.subcommand == Subcommand::kRun;
@@ -39,11 +41,15 @@ Result<ScenarioSet> load_own(const CommandContext& context, const Arguments& arg
     }
   }
   std::erase_if(set->scenarios, [&](const Scenario& scenario) {
-    return scenario.name.find(arguments.name_filter) == std::string::npos;
+    const bool other = !arguments.instance.empty() && scenario.name != arguments.instance;
+    return other || scenario.name.find(arguments.name_filter) == std::string::npos;
   });
   if (set->scenarios.empty()) {
     return refuse(codes::kInvalidValue,
-                  fmt::format("no instance's name contains '{}'", arguments.name_filter), "--name",
+                  arguments.instance.empty()
+                      ? fmt::format("no instance's name contains '{}'", arguments.name_filter)
+                      : fmt::format("no instance is called '{}'", arguments.instance),
+                  arguments.instance.empty() ? kNameOption : kInstanceOption,
                   "see the names with dlo sweep PATH --list");
   }
   return set;
@@ -80,7 +86,8 @@ Status prepare_output(const CommandContext& context, const Path& out) {
   if (Status removed = context.files.remove_file(probe); !removed) {
     return removed;
   }
-  for (const Path& old : {out / kResultsFileName, out / kMarkdownFileName, out / kHtmlFileName}) {
+  for (const Path& old : {out / kResultsFileName, out / kMarkdownFileName, out / kHtmlFileName,
+                          out / kVerdictsFolder}) {
     if (Status removed = context.files.remove_tree(old); !removed) {
       return removed;
     }
@@ -117,6 +124,8 @@ RunnerResult walk(const CommandContext& context, const Arguments& arguments, con
   environment.world = &context.world;
   environment.files = &context.files;
   environment.build_digest = build_digest();
+  VerdictLog verdicts(context.files, context.clock, arguments.out, context.world.rank());
+  environment.before_crash = [&verdicts] { verdicts.note_crash(); };
   Progress progress(context.err, context.terminal, context.is_rank_zero());
   RunnerResult result = run_plan(
       plan,
@@ -124,7 +133,8 @@ RunnerResult walk(const CommandContext& context, const Arguments& arguments, con
           .prepare_model = [&](const ModelChoice& model) { return models.prepare(model); },
           .run =
               [&](const engine::RunRequest& request) { return engine::run(environment, request); },
-          .progress = progress});
+          .progress = progress,
+          .verdicts = &verdicts});
   // What cannot be removed is left lying; the results do not depend on it.
   if (Status cleaned = models.clean(); !cleaned) {
     say_error(context, cleaned.refusal());
@@ -157,6 +167,10 @@ ExitCode finish(const CommandContext& context, const Arguments& arguments, const
     say_error(context, written.refusal());
     return ExitCode::kFellShort;
   }
+  // What the verdict files say stands in the results.
+  if (context.is_rank_zero()) {
+    static_cast<void>(context.files.remove_tree(out / kVerdictsFolder));
+  }
   context.out << summary_text(results) << "report: " << (out / kHtmlFileName).string() << std::endl;
   const bool fell_short = context.is_rank_zero() && !results.all_passed();
   return fell_short ? ExitCode::kFellShort : ExitCode::kAllAsExpected;
@@ -177,7 +191,9 @@ ExitCode run_scenarios(const CommandContext& context, const Arguments& arguments
   Result<ScenarioSet> set = load(context, arguments);
   if (!set) {
     say_error(context, set.refusal());
-    return set.refusal().where == "--name" ? ExitCode::kUsage : ExitCode::kFellShort;
+    const std::string& where = set.refusal().where;
+    const bool usage = where == kNameOption || where == kInstanceOption;
+    return usage ? ExitCode::kUsage : ExitCode::kFellShort;
   }
   Result<Plan> plan = make_plan(context, arguments, *set);
   if (!plan) {

@@ -1,0 +1,30 @@
+// Owns: what a run that failed closed must still show: every rank that shares weights with a failed
+// one ended with that one code, every other rank did its work with the reference's bytes, and the
+// planned fault was met. Must not own: the outcome itself (expectations.h). Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/run_report.h"
+#include "harness/expectations.h"
+#include "harness/scenario.h"
+
+namespace dlo::harness {
+
+// One sentence a finding. `report` is of kFailsClosed and has every rank's row.
+[[nodiscard]] std::vector<std::string> check_endings(const Scenario& scenario,
+                                                     const engine::RunReport& report,
+                                                     const std::optional<Reference>& reference);
+
+// What every finding about bytes says.
+inline constexpr std::string_view kBytesDiffer = "output bytes";
+
+// Digests of one request differ, or one is missing in `wanted`.
+[[nodiscard]] std::vector<std::string> compare_outputs(
+    int rank, const std::vector<engine::RequestDigest>& outputs,
+    const std::vector<engine::RequestDigest>& wanted);
+
+}  // namespace dlo::harness

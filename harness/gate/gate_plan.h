@@ -1,0 +1,35 @@
+// Owns: which mpirun jobs a gate runs: one sweep a world size, one job a scenario that ends its
+// world, and what is expected to run in each.
+// Must not own: starting jobs (gate_run.h) or verdicts (gate_judge.h). Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/plan.h"
+#include "harness/scenario.h"
+
+namespace dlo::harness {
+
+struct GateJob {
+  std::string name;  // "sweep_np2", or that of the scenario
+  int ranks = 1;
+  bool crash = false;  // the last step ends its world
+  Plan plan;           // what runs in it, in order
+
+  // Of a crash job.
+  [[nodiscard]] const Scenario& crash_scenario() const { return plan.steps.back().scenario; }
+  // Where the job's files lie below the gate's folder, relative.
+  [[nodiscard]] std::string folder() const;
+};
+
+struct GatePlan {
+  std::vector<GateJob> jobs;
+  std::vector<SkippedScenario> skipped;  // fit into no world of the gate
+};
+
+// `worlds`: sizes above 0, at least one.
+[[nodiscard]] GatePlan plan_gate(const std::vector<Scenario>& scenarios,
+                                 const std::vector<int>& worlds);
+
+}  // namespace dlo::harness
