@@ -1,5 +1,6 @@
 # Turns a text file into a C++ source with one function that returns it.
-#   cmake -DINPUT=schema.json -DOUTPUT=schema.cpp -DFUNCTION=scenario_schema_text -P embed_text.cmake
+#   cmake -DINPUT=schema.json -DOUTPUT=schema.cpp -DFUNCTION=scenario_schema_text
+#         -P embed_text.cmake
 file(READ "${INPUT}" _text)
 # Adjacent literals: a compiler need not accept one above 64 KiB.
 string(LENGTH "${_text}" _length)

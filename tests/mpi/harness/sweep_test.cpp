@@ -19,7 +19,8 @@ constexpr const char* kMatrix = R"({
   "matrix": {"dp": [1, 2, 4], "transfer": ["resident", "rank_local", "all_gather"],
              "chunk_bytes": [4096]},
   "expect": [
-    {"when": {"dp": 1, "transfer": "all_gather"}, "outcome": "falls_back", "code": "group_size_one"},
+    {"when": {"dp": 1, "transfer": "all_gather"},
+     "outcome": "falls_back", "code": "group_size_one"},
     {"outcome": "runs"}
   ],
   "compare_with": "resident"
