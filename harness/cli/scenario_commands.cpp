@@ -72,10 +72,7 @@ Result<ScenarioSet> load(const CommandContext& context, const Arguments& argumen
 }
 
 // Results of an earlier run would pass for this one's if this one does not finish.
-Status prepare_output(const CommandContext& context, const Path& out) {
-  if (!context.is_rank_zero()) {
-    return {};
-  }
+Status clear_output(const CommandContext& context, const Path& out) {
   if (Status made = context.files.make_directories(out); !made) {
     return made;
   }
@@ -93,6 +90,16 @@ Status prepare_output(const CommandContext& context, const Path& out) {
     }
   }
   return context.files.remove_tree(out / kScratchName);
+}
+
+// Whatever stands in the way, the answer is another folder.
+Status prepare_output(const CommandContext& context, const Path& out) {
+  const Status cleared = context.is_rank_zero() ? clear_output(context, out) : Status{};
+  if (cleared.ok()) {
+    return {};
+  }
+  return refuse(codes::kFileUnwritable, "the output folder: " + cleared.refusal().what,
+                cleared.refusal().where, "name another folder with --out; nothing was run");
 }
 
 void print_list(const CommandContext& context, const Plan& plan) {

@@ -147,7 +147,7 @@ TEST(BadCheckpoint, MissingShard_FallsShort) {
   const Workplace place;
   const fs::path checkpoint = place.copy_checkpoint();
   fs::remove(first_shard(checkpoint));
-  expect_fell_short(place, checkpoint, "index_invalid");
+  expect_fell_short(place, checkpoint, "missing_shard");
 }
 
 TEST(BadCheckpoint, WrongDtypeInAShard_FallsShort) {
@@ -174,7 +174,7 @@ TEST(BadCheckpoint, IndexThatNamesTheWrongShard_FallsShort) {
                             ? "diffusion_pytorch_model-00001-of-00003.safetensors"
                             : "diffusion_pytorch_model-00003-of-00003.safetensors";
   std::ofstream(file, std::ios::binary) << index.dump();
-  expect_fell_short(place, checkpoint, "index_invalid");
+  expect_fell_short(place, checkpoint, "missing_tensor");
 }
 
 }  // namespace

@@ -97,7 +97,8 @@ TEST(ScenarioFiles, ShippedScenarios_AllReadAndFitFourRanks) {
   const Plan plan = plan_sweep(set->scenarios, 4);
   EXPECT_GT(plan.steps.size(), 100U);
   for (const SkippedScenario& skipped : plan.skipped) {
-    ADD_FAILURE() << skipped.name << " " << skipped.reason;
+    // Jobs of their own are skipped too, but not for want of ranks.
+    EXPECT_FALSE(skipped.reason.starts_with("needs ")) << skipped.name << " " << skipped.reason;
   }
 }
 
