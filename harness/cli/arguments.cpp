@@ -67,6 +67,7 @@ class Parser {
     add_sweep();
     add_gate();
     add_explore();
+    add_predict();
     add_report();
   }
 
@@ -99,9 +100,9 @@ class Parser {
     if (version_) {
       arguments_.subcommand = Subcommand::kVersion;
     } else if (app_.get_subcommands().empty()) {
-      return refuse(
-          codes::kInvalidValue, "no subcommand given", "dlo",
-          "give doctor, checkpoint, run, sweep, gate, explore or report, or see dlo --help");
+      return refuse(codes::kInvalidValue, "no subcommand given", "dlo",
+                    "give doctor, checkpoint, run, sweep, gate, explore, predict or report, or see "
+                    "dlo --help");
     }
     return arguments_;
   }
@@ -228,6 +229,14 @@ class Parser {
         ->add_option("--timeline", arguments_.timeline,
                      "Write the failing (or first) schedule as a Perfetto trace")
         ->type_name("FILE");
+  }
+
+  void add_predict() {
+    CLI::App* predict = add(app_, "predict",
+                            "Block and wave time of a topology from a calibration, and their bound",
+                            Subcommand::kPredict);
+    add_predict_options(*predict, arguments_.predict);
+    predict->add_flag("--json", arguments_.json, "Print JSON");
   }
 
   void add_gate() {

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "config/offload_options.h"
+#include "harness/cli/predict_arguments.h"
 
 namespace dlo::harness {
 
@@ -23,6 +24,7 @@ enum class Subcommand {
   kSweep,
   kExplore,
   kGate,
+  kPredict,
   kReport
 };
 
@@ -53,6 +55,8 @@ struct Arguments {
   std::string case_json;
   std::string timeline;
   double minutes = 0;
+
+  PredictArguments predict;
 
   // Offload options given on the command line of `run`: option name and value, in order.
   std::vector<std::pair<std::string, std::string>> overrides;

@@ -10,6 +10,7 @@
 #include "harness/cli/checkpoint_command.h"
 #include "harness/cli/explore_command.h"
 #include "harness/cli/gate_command.h"
+#include "harness/cli/predict_command.h"
 #include "harness/cli/scenario_commands.h"
 #include "harness/doctor.h"
 #include "harness/machine.h"
@@ -64,6 +65,8 @@ ExitCode run_subcommand(const CommandContext& context, const Arguments& argument
       return run_gate(context, arguments);
     case Subcommand::kExplore:
       return run_explore(context, arguments);
+    case Subcommand::kPredict:
+      return run_predict(context, arguments);
     case Subcommand::kReport:
       return regenerate_report(context, arguments);
   }

@@ -122,10 +122,10 @@ Status set_hot_path(const PredictArguments& arguments, PredictRequest& request) 
   };
   if (!in_range(arguments.prefetch_depth, 1, config::kPrefetchDepthMax) ||
       !in_range(arguments.input_slots, 1, config::kInputSlotsMax) || arguments.chunk_bytes < 0) {
-    return usage(fmt::format("prefetch depth {}, {} input slots, chunks of {} bytes",
-                             arguments.prefetch_depth, arguments.input_slots,
-                             arguments.chunk_bytes),
-                 "give a depth of 1 to 4, 1 to 1024 input slots and no negative size");
+    return usage(
+        fmt::format("prefetch depth {}, {} input slots, chunks of {} bytes",
+                    arguments.prefetch_depth, arguments.input_slots, arguments.chunk_bytes),
+        "give a depth of 1 to 4, 1 to 1024 input slots and no negative size");
   }
   request.prefetch_depth = static_cast<std::uint32_t>(arguments.prefetch_depth);
   request.input_slots = static_cast<std::uint32_t>(arguments.input_slots);

@@ -3,9 +3,9 @@
 // Failure: one line; exit 1 for a calibration file that is bad, 2 for the command line.
 #pragma once
 
+#include "engine/simulation/prediction.h"
 #include "harness/cli/arguments.h"
 #include "harness/cli/command.h"
-#include "engine/simulation/prediction.h"
 
 namespace dlo::harness {
 
