@@ -121,10 +121,16 @@ std::string resource_table(const PredictRequest& request, const PredictResult& r
                         milliseconds(per_block(request, result.busy_ns.at(index(resource)))),
                         100.0 * result.busy_share(resource), 100.0 * result.spent_share(resource));
   }
+  if (result.lost_ns > 0) {
+    text += fmt::format("{:<22} {:>11.3f} ms {:>12.1f} %\n", "  of compute, lost",
+                        milliseconds(per_block(request, result.lost_ns)),
+                        100.0 * static_cast<double>(result.lost_ns) /
+                            static_cast<double>(std::max<Nanoseconds>(result.window_ns, 1)));
+  }
   return text +
          fmt::format(
              "bound: {}, busy for {:.1f} % of the wave (spent: compute runs, or is idle and waits "
-             "for that)\n\n",
+             "for that; lost: to the copies and gathers beside it)\n\n",
              engine::resource_name(result.bound), 100.0 * result.busy_share(result.bound));
 }
 
@@ -187,6 +193,7 @@ json prediction_json(const PredictRequest& request, const PredictResult& result)
             {"exposed_p50_ns", result.exposed_p50_ns},
             {"exposed_p99_ns", result.exposed_p99_ns},
             {"exposed_ns", result.exposed_ns()},
+            {"lost_ns", result.lost_ns},
             {"chunks_per_block", result.chunks_per_block},
             {"resources", resources},
             {"bound", engine::resource_name(result.bound)},

@@ -221,6 +221,15 @@ void share_wave(const Recording& recording, std::uint32_t forwards, PredictResul
       std::accumulate(result.spent_ns.begin(), result.spent_ns.end(), Nanoseconds{0});
 }
 
+// What compute takes longer than alone.
+Nanoseconds lost_time(const PredictRequest& request, const PredictResult& result) {
+  Nanoseconds alone = request.other_compute_ns;
+  for (const auto& block : request.blocks) {
+    alone += block.compute_ns;
+  }
+  return result.busy_ns.at(static_cast<std::size_t>(Resource::kCompute)) - alone;
+}
+
 void time_waves(const Recording& recording, std::uint32_t forwards, PredictResult& result) {
   const auto latest = [&](std::size_t forward) {
     Nanoseconds end = 0;
@@ -276,6 +285,7 @@ Result<PredictResult> predict(const PredictRequest& request) {
   time_waves(recording, request.forwards, result);
   time_blocks(recording, request.blocks.size(), result);
   share_wave(recording, request.forwards, result);
+  result.lost_ns = lost_time(request, result);
   for (const auto& block : costs.blocks()) {
     result.chunks_per_block =
         std::max(result.chunks_per_block, static_cast<std::uint32_t>(block.shard.chunks().size()));

@@ -55,6 +55,7 @@ struct PredictResult {
   // The wave cut by what compute does or lacks: it runs (kCompute), or is idle while the link, the
   // gathers (the busier of both first) or only the host work. Sums to window_ns.
   std::array<Nanoseconds, kResourceCount> spent_ns{};
+  Nanoseconds lost_ns = 0;              // of busy_ns of kCompute: lost beside copies and gathers
   Nanoseconds window_ns = 0;            // wave_ns of rank 0
   Resource bound = Resource::kCompute;  // the busiest
   std::uint32_t chunks_per_block = 0;   // of the largest block

@@ -123,7 +123,10 @@ TEST(Prediction, LossBesideTransfers_LengthensComputeByTheirTime) {
   EXPECT_EQ(predicted(request).block_p50_ns, 20 * kMillisecond + kPlainH2d / 4);
   auto gathered = plain_request(Transfer::kAllGather, 2, 20 * kMillisecond);
   gathered.calibration.compute.lost_beside_gather = figure(0.5);
-  EXPECT_EQ(predicted(gathered).block_p50_ns, 20 * kMillisecond + kPlainGather / 2);
+  const auto result = predicted(gathered);
+  EXPECT_EQ(result.block_p50_ns, 20 * kMillisecond + kPlainGather / 2);
+  EXPECT_EQ(result.lost_ns, 8 * kPlainGather / 2);
+  EXPECT_EQ(result.bound, Resource::kCompute);
 }
 
 TEST(Prediction, SlowLaunches_BoundTheBlockByTheHost) {
