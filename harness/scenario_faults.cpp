@@ -49,6 +49,7 @@ void read_rank(const Json& faults, const char* name, std::optional<int>& rank) {
 
 Status read_faults(const Json& faults, engine::PlatformSpec& spec) {
   spec.slow_copy_ns = faults.value("slow_copy_ns", spec.slow_copy_ns);
+  spec.slow_file_ns = faults.value("slow_file_ns", spec.slow_file_ns);
   read_rank(faults, "slow_copy_on_rank", spec.slow_copy_on_rank);
   read_rank(faults, "pin_fails_on_rank", spec.pin_fails_on_rank);
   read_rank(faults, "schedule_differs_on_rank", spec.schedule_differs_on_rank);

@@ -32,11 +32,14 @@ platform::CrashActions crash_actions(std::function<void()> before) {
 }  // namespace
 
 InjectedFaults::InjectedFaults(const PlatformSpec& spec, comm::World& world,
+                               platform::FileSystem& files, platform::Clock& clock,
                                std::function<void()> before_crash)
     : spec_(&spec),
       rank_(world.rank()),
       before_crash_(std::move(before_crash)),
       injector_(spec.faults, world.rank()),
+      files_(files, injector_,
+             {.clock = &clock, .delay = static_cast<Nanoseconds>(spec.slow_file_ns)}),
       world_(&world) {
   if (!spec.faults.rules.empty()) {
     faulting_world_ = comm::make_faulting_world(world, injector_);

@@ -12,16 +12,20 @@
 #include "engine/run_report.h"
 #include "platform/device.h"
 #include "platform/fault/fault_plan.h"
+#include "platform/fault/faulting_file_system.h"
 
 namespace dlo::engine {
 
 class InjectedFaults {
  public:
-  // `spec` and `world` outlive the object; `before_crash` may be empty.
-  InjectedFaults(const PlatformSpec& spec, comm::World& world, std::function<void()> before_crash);
+  // Everything passed outlives the object; `before_crash` may be empty.
+  InjectedFaults(const PlatformSpec& spec, comm::World& world, platform::FileSystem& files,
+                 platform::Clock& clock, std::function<void()> before_crash);
 
   // The world whose groups and communicators fail as planned.
   [[nodiscard]] comm::World& world() { return *world_; }
+  // Files whose reads fail as planned, or are slow.
+  [[nodiscard]] const platform::FileSystem& files() const { return files_; }
   [[nodiscard]] std::unique_ptr<platform::Device> decorate(
       std::unique_ptr<platform::Device> device);
   // The configuration as this rank believes it to be.
@@ -35,6 +39,7 @@ class InjectedFaults {
   int rank_;
   std::function<void()> before_crash_;
   platform::FaultInjector injector_;
+  platform::FaultingFileSystem files_;
   std::unique_ptr<comm::World> faulting_world_;  // null without a plan
   comm::World* world_;
 };

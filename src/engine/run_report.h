@@ -45,6 +45,7 @@ struct PlatformSpec {
   std::optional<std::uint64_t> pinned_budget_bytes;  // imposed limit on pinned memory
   std::optional<int> pin_fails_on_rank;              // this rank's pinned allocations are refused
   std::uint64_t slow_copy_ns = 0;                    // each H2D copy takes at least this long
+  std::uint64_t slow_file_ns = 0;                    // each file read takes this much longer
   std::optional<int> slow_copy_on_rank;              // none: on every rank
   std::optional<int> schedule_differs_on_rank;       // this rank lays its blocks out another way
   platform::FaultPlan faults;                        // seam calls that fail

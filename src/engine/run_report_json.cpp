@@ -67,6 +67,7 @@ json platform_to_json(const PlatformSpec& platform) {
               {"pinned_budget_bytes", optional_json(platform.pinned_budget_bytes)},
               {"pin_fails_on_rank", optional_json(platform.pin_fails_on_rank)},
               {"slow_copy_ns", platform.slow_copy_ns},
+              {"slow_file_ns", platform.slow_file_ns},
               {"slow_copy_on_rank", optional_json(platform.slow_copy_on_rank)},
               {"schedule_differs_on_rank", optional_json(platform.schedule_differs_on_rank)},
               {"faults", platform::fault_plan_to_json(platform.faults)},

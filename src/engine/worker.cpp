@@ -42,7 +42,7 @@ struct Worker::State {
         const comm::Topology& shape)
       : environment(env),
         request(run),
-        faults(run.platform, *env.world, env.before_crash),
+        faults(run.platform, *env.world, *env.files, clock, env.before_crash),
         config(faults.adjust(normal)),
         topology(shape),
         coordinates(comm::coordinates_of(shape, env.world->rank())),
@@ -58,6 +58,7 @@ struct Worker::State {
 
   const RunEnvironment& environment;
   const RunRequest& request;
+  platform::SteadyClock clock;
   InjectedFaults faults;
   const config::OffloadConfig config;
   comm::Topology topology;
@@ -68,7 +69,6 @@ struct Worker::State {
   backend::WeightGroup weight_group;
 
   // In start-up order; shutdown() releases them in reverse.
-  platform::SteadyClock clock;
   telemetry::CopyLedger ledger;
   std::unique_ptr<platform::Device> device;
   CheckpointModel model;
@@ -134,7 +134,7 @@ Status Worker::State::make_device() {
 }
 
 Status Worker::State::make_model() {
-  auto made = read_checkpoint_model(*environment.files, request.model);
+  auto made = read_checkpoint_model(faults.files(), request.model);
   if (!made.ok()) {
     return made.refusal();
   }
@@ -157,7 +157,7 @@ Status Worker::State::load_weights() {
                           .subfolder = component,
                           .prefix = component + ".",
                           .file_patterns = {}});
-  auto loaded = host_weights::load_ordinary(*environment.files, *device, executor, load);
+  auto loaded = host_weights::load_ordinary(faults.files(), *device, executor, load);
   if (!loaded.ok()) {
     return loaded.refusal();
   }

@@ -10,6 +10,9 @@ using platform::FaultPlan;
 using platform::SeamCall;
 
 constexpr std::size_t kProblemsMax = 5;
+// A jumping clock is the last call and does not fail: it is no part of the loops. One that jumps
+// inside disable() makes it give up buffers on purpose, which the leak oracle cannot tell apart.
+constexpr std::size_t kFailingCallCount = static_cast<std::size_t>(SeamCall::kClock);
 // A run that makes more calls of one kind than this is not a unit case.
 constexpr std::uint64_t kCallsMax = 5000;
 
@@ -92,7 +95,7 @@ std::vector<SimulatedCase> fault_cases() {
 
 FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed) {
   FaultSummary summary;
-  for (std::size_t index = 0; index < platform::kSeamCallCount; ++index) {
+  for (std::size_t index = 0; index < kFailingCallCount; ++index) {
     const std::string name(seam_call_name(seam_call(index)));
     auto& injected = summary.injected_by_call[name];
     for (int rank = 0; rank < static_cast<int>(simulated.ranks); ++rank) {
@@ -116,7 +119,7 @@ FaultSummary fail_at_random(std::uint64_t first_seed, std::uint64_t runs) {
   FaultSummary summary;
   for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
     FaultPlan plan{.rules = {}, .seed = seed};
-    for (std::size_t index = 0; index < platform::kSeamCallCount; ++index) {
+    for (std::size_t index = 0; index < kFailingCallCount; ++index) {
       plan.rules.push_back({.call = seam_call(index),
                             .rank = std::nullopt,
                             .nth = 0,

@@ -32,6 +32,11 @@ constexpr std::array<CallRow, kSeamCallCount> kCalls = {{
     {SeamCall::kMakeCommunicator, "make_communicator", codes::kCollectiveFailed},
     {SeamCall::kExchange, "exchange", codes::kCollectiveFailed},
     {SeamCall::kGather, "gather", codes::kCollectiveFailed},
+    {SeamCall::kFileStat, "file_stat", codes::kFileUnreadable},
+    {SeamCall::kFileList, "file_list", codes::kFileUnreadable},
+    {SeamCall::kFileMap, "file_map", codes::kFileUnreadable},
+    {SeamCall::kFileRead, "file_read", codes::kFileUnreadable},
+    {SeamCall::kClock, "clock", codes::kDeadlineExceeded},
 }};
 
 const CallRow& row_of(SeamCall call) {

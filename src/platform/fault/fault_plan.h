@@ -35,8 +35,13 @@ enum class SeamCall : std::uint8_t {
   kMakeCommunicator,
   kExchange,
   kGather,
+  kFileStat,
+  kFileList,
+  kFileMap,
+  kFileRead,
+  kClock,  // a reading after which the clock is an hour ahead
 };
-inline constexpr std::size_t kSeamCallCount = static_cast<std::size_t>(SeamCall::kGather) + 1;
+inline constexpr std::size_t kSeamCallCount = static_cast<std::size_t>(SeamCall::kClock) + 1;
 
 [[nodiscard]] std::string_view seam_call_name(SeamCall call);  // "allocate_pinned", ...
 // The code that a failing call of this kind has in real life: pin_failed, copy_failed, ...

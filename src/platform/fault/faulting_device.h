@@ -5,6 +5,7 @@
 #pragma once
 
 #include "platform/fault/fault_plan.h"
+#include "platform/fault/jumping_clock.h"
 #include "platform/forwarding_device.h"
 
 namespace dlo::platform {
@@ -12,7 +13,12 @@ namespace dlo::platform {
 class FaultingDevice : public ForwardingDevice {
  public:
   FaultingDevice(std::unique_ptr<Device> inner, FaultInjector& injector)
-      : ForwardingDevice(std::move(inner)), injector_(&injector) {}
+      : ForwardingDevice(std::move(inner)),
+        injector_(&injector),
+        clock_(ForwardingDevice::clock(), injector) {}
+
+  // Jumps ahead as the plan says.
+  [[nodiscard]] Clock& clock() override { return clock_; }
 
   [[nodiscard]] Result<std::unique_ptr<DeviceBuffer>> allocate_device(
       std::uint64_t bytes, MemoryPurpose purpose) override;
@@ -35,6 +41,7 @@ class FaultingDevice : public ForwardingDevice {
   bool strikes(SeamCall call, StreamKind stream, const OpLabel& label);
 
   FaultInjector* injector_;
+  JumpingClock clock_;
 };
 
 }  // namespace dlo::platform

@@ -55,6 +55,7 @@ class SimKernel {
   [[nodiscard]] Nanoseconds now() const { return now_; }
   [[nodiscard]] SeededRandom& random() { return random_; }
   [[nodiscard]] int rank_count() const { return settings_.rank_count; }
+  [[nodiscard]] bool deadlines_expected() const { return settings_.deadlines_expected; }
 
   // Runs `action` at virtual time `at` (not before now). Actions of one instant run in seeded
   // order.

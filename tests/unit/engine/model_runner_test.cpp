@@ -117,6 +117,39 @@ TEST(ModelRunner, CopyFailsInsideAForward_OneNameOnBothRanksAndDisableStillComes
   }
 }
 
+TEST(ModelRunner, EveryReadOfAFileFails_EndsByTheFaultsNameWithNothingLeft) {
+  using platform::SeamCall;
+  for (const auto call : {SeamCall::kFileStat, SeamCall::kFileList, SeamCall::kFileMap,
+                          SeamCall::kFileRead, SeamCall::kCopyToHost}) {
+    std::uint64_t nth = 1;
+    for (bool struck = true; struck; ++nth) {
+      auto request = tiny_request(1, true, false);
+      request.requests.count = 1;
+      request.platform.faults.rules.push_back(
+          {.call = call, .rank = 0, .nth = nth, .code = "injected"});
+      const auto report = run_on_threads(1, request).front();
+      struck = report.ranks.at(0).fault_count > 0;
+      if (struck) {
+        EXPECT_EQ(report.code, "injected") << seam_call_name(call) << " " << nth;
+        EXPECT_LT(position(report.ranks.at(0).events, "release device"),
+                  static_cast<std::ptrdiff_t>(report.ranks.at(0).events.size()));
+      } else {
+        EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
+      }
+      ASSERT_LT(nth, 200U);
+    }
+    const bool reached = nth > 2;
+    EXPECT_TRUE(reached || call == SeamCall::kFileList) << seam_call_name(call);
+  }
+}
+
+TEST(ModelRunner, SlowDisk_ChangesNoByte) {
+  const auto fast = run_on_threads(1, tiny_request(1, true, false)).front();
+  auto request = tiny_request(1, true, false);
+  request.platform.slow_file_ns = 2'000'000;
+  EXPECT_EQ(run_on_threads(1, request).front().output_digest, fast.output_digest);
+}
+
 TEST(ModelRunner, OneRankCannotPin_EveryRankOfTheGroupEndsWithThatCode) {
   auto request = tiny_request(2, true, true);
   request.platform.pin_fails_on_rank = 1;

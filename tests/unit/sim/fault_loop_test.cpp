@@ -26,8 +26,21 @@ TEST(FaultLoop, EveryCallOfEveryRankFails_EndsByNameWithEverythingReleased) {
     all += summary;
   }
   for (const auto& [call, injected] : all.injected_by_call) {
-    // The hot path never copies to the host: the pipeline does, and its tests fail that call.
-    EXPECT_EQ(injected == 0, call == "copy_to_host") << call;
+    // Neither backend nor hot path copies to the host or reads files: the engine's tests do.
+    EXPECT_EQ(injected == 0, call == "copy_to_host" || call.starts_with("file_")) << call;
+  }
+}
+
+TEST(FaultLoop, ClockJumpsAnHourWhileEnabling_EndsByDeadlineOrNotAtAll) {
+  for (const auto& simulated : fault_cases()) {
+    for (std::uint64_t nth = 1; nth <= 2; ++nth) {
+      platform::FaultPlan plan;
+      plan.rules.push_back({.call = platform::SeamCall::kClock, .rank = 0, .nth = nth, .code = {}});
+      const auto verdict = simulate(simulated, 1, {.faults = &plan});
+      EXPECT_TRUE(verdict.ok()) << simulated.text() << ", reading " << nth << ": "
+                                << verdict.violation;
+      EXPECT_EQ(verdict.ranks.at(0).strike_count, 1U);
+    }
   }
 }
 

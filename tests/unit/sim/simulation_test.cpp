@@ -3,7 +3,9 @@
 // Method: a bounded number of drawn cases, one schedule each; exploration proper runs many more.
 #include <gtest/gtest.h>
 
-#include "engine/simulation/simulated_run.h"
+#include "engine/simulation/exploration.h"
+#include "platform/cpu/thread_executor.h"
+#include "platform/posix/steady_clock.h"
 
 namespace dlo::engine {
 namespace {
@@ -23,6 +25,27 @@ TEST(Simulation, SameSeedTwice_SameTrace) {
     EXPECT_EQ(simulate(simulated, seed).trace_digest, simulate(simulated, seed).trace_digest)
         << "seed " << seed;
   }
+}
+
+TEST(Exploration, AnyNumberOfWorkers_SameTraces) {
+  const platform::SteadyClock clock;
+  ExploreRequest request;
+  request.last_seed = 60;
+  platform::ThreadExecutor one(1);
+  platform::ThreadExecutor three(3);
+  const auto alone = explore(one, clock, request);
+  const auto together = explore(three, clock, request);
+  EXPECT_EQ(alone.trace_digest, together.trace_digest);
+  EXPECT_EQ(alone.events_run, together.events_run);
+  EXPECT_FALSE(alone.failure.has_value());
+}
+
+TEST(Exploration, CaseAsJson_RoundTripsAndNamesMistakes) {
+  const auto simulated = draw_case(11);
+  EXPECT_EQ(case_from_json(case_to_json(simulated)).value(), simulated);
+  EXPECT_EQ(case_from_json({{"rangs", 1}}).refusal().action, "did you mean 'ranks'?");
+  EXPECT_EQ(case_from_json({{"prefetch_depth", 9}}).refusal().code, "invalid_value");
+  EXPECT_EQ(case_from_json({{"chunk_bytes", 100}}).refusal().code, "invalid_value");
 }
 
 TEST(SimulatedCase, SmallerCases_DifferAndEnd) {
