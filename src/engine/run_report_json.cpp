@@ -15,12 +15,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrafficLedger, h2d_calls, h2d_bytes, h2d_byte
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestSpec, count, steps, guidance_scale, latent_frames,
                                    latent_height, latent_width, text_tokens, seed)
 
+using nlohmann::json;
+
 namespace {
 
 using contracts::Backing;
 using contracts::EffectiveTransfer;
 using contracts::Transfer;
-using nlohmann::json;
 
 template <typename Enum, typename Name>
 Enum enum_from_name(const std::string& text, Enum last, const Name& name_of) {
