@@ -104,6 +104,12 @@ class Parser {
                     "give doctor, checkpoint, run, sweep, gate, explore, predict or report, or see "
                     "dlo --help");
     }
+    const CLI::App& chosen = deepest_chosen(app_);
+    if (!version_ && !chosen.get_subcommands([](const CLI::App*) { return true; }).empty()) {
+      const std::string command = command_of(chosen);
+      return refuse(codes::kInvalidValue, "no subcommand given", command,
+                    "see " + command + " --help");
+    }
     return arguments_;
   }
 
@@ -130,7 +136,8 @@ class Parser {
 
   void add_checkpoint() {
     CLI::App* checkpoint = app_.add_subcommand("checkpoint", "Create or inspect a checkpoint");
-    checkpoint->require_subcommand(1);
+    // None is refused in finish(): here it would hide the nearest name of a misspelt one.
+    checkpoint->require_subcommand(0, 1);
     CLI::App* create = add(*checkpoint, "create", "Write a seeded checkpoint in diffusers' layout",
                            Subcommand::kCheckpointCreate);
     create->add_option("--preset", arguments_.preset, "wan_tiny, wan_cpu, wan_1_3b or wan_14b")

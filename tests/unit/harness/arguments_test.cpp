@@ -104,7 +104,8 @@ TEST(Arguments, CheckpointInspect_TakesOnePath) {
   const auto arguments = parse_arguments({"checkpoint", "inspect", "x", "--json"});
   ASSERT_TRUE(arguments.ok());
   EXPECT_TRUE(arguments->json);
-  EXPECT_EQ(refusal_of({"checkpoint", "inspect", "x", "y"}).code, codes::kUnknownOption);
+  EXPECT_EQ(refusal_of({"checkpoint", "inspect", "x", "y"}).code, codes::kInvalidValue);
+  EXPECT_TRUE(says(refusal_of({"checkpoint"}), "no subcommand"));
 }
 
 }  // namespace

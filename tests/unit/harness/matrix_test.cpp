@@ -18,7 +18,9 @@ Json with_matrix(const char* matrix) {
 
 std::vector<std::string> names_of(const Json& document) {
   std::vector<std::string> names;
-  for (const MatrixInstance& instance : expand_matrix(document, "small.json").value()) {
+  // Named: a range over the value of a temporary would outlive it.
+  const auto instances = expand_matrix(document, "small.json");
+  for (const MatrixInstance& instance : *instances) {
     names.push_back(instance.name);
   }
   return names;
