@@ -256,6 +256,7 @@ class Parser {
     add_out(gate, "Folder for gate.json, gate.xml (JUnit), gate.md and the jobs' own folders");
     gate->add_option("--worlds", arguments_.worlds, "World sizes; a sweep each")
         ->delimiter(',')
+        ->allow_extra_args(false)
         ->check(CLI::Range(1, 1024))
         ->type_name("N,N")
         ->capture_default_str();

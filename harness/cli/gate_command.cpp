@@ -58,10 +58,7 @@ GateSettings make_settings(const CommandContext& context, const Arguments& argum
   settings.seed = arguments.seed;
   settings.job_timeout =
       static_cast<Nanoseconds>(arguments.job_timeout_s * static_cast<double>(kSecond));
-  const Path shared = "/dev/shm";
-  if (context.files.stat(shared).ok()) {
-    settings.shared_memory = shared / fmt::format("dlo-gate-{}", platform::own_process_id());
-  }
+  settings.shared_memory = shared_memory_folder(context.files, "/dev/shm");
   return settings;
 }
 

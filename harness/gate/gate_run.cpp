@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
 #include "platform/posix/child_process.h"
 
 namespace dlo::harness {
@@ -17,13 +21,16 @@ constexpr Nanoseconds kOrphanGrace = 2 * kSecond;
 constexpr std::uint64_t kOutputBytesMax = 64 * kMiB;
 constexpr std::size_t kLastWordsBytes = 2000;
 constexpr int kFolderDepthMax = 8;
+constexpr std::string_view kSharedPrefix = "dlo-gate-";
 
-// One compute thread a rank; root's containers; a place of its own for shared memory.
+// One compute thread a rank; root's containers; a place of its own for shared memory. Ranks that
+// left a collective must not finalise MPI: that alone is no failure, their exit code counts.
 std::vector<std::pair<std::string, std::string>> job_environment(const Path& shared_memory) {
   std::vector<std::pair<std::string, std::string>> environment{
       {"OMP_NUM_THREADS", "1"},
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"}};
+      {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      {"OMPI_MCA_orte_allowed_exit_without_sync", "1"}};
   if (!shared_memory.empty()) {
     environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared_memory.string());
     environment.emplace_back("TMPDIR", shared_memory.string());
@@ -113,6 +120,22 @@ std::vector<std::string> job_command(const GateJob& job, const GateSettings& set
   words.insert(words.end(), {"--out", (settings.out / job.folder()).string(), "--seed",
                              std::to_string(settings.seed)});
   return words;
+}
+
+Path shared_memory_folder(platform::FileSystem& files, const Path& parent) {
+  const Result<std::vector<std::string>> names = files.list(parent);
+  if (!names.ok()) {
+    return {};
+  }
+  for (const std::string& name : *names) {
+    const std::string number = name.substr(std::min(kSharedPrefix.size(), name.size()));
+    const bool ours = name.starts_with(kSharedPrefix) && !number.empty() &&
+                      number.find_first_not_of("0123456789") == std::string::npos;
+    if (ours && !platform::process_exists(std::atoi(number.c_str()))) {
+      static_cast<void>(files.remove_tree(parent / name));
+    }
+  }
+  return parent / fmt::format("{}{}", kSharedPrefix, platform::own_process_id());
 }
 
 JobFacts run_job(const GateJob& job, const GateSettings& settings, const GateSeams& seams) {

@@ -50,6 +50,11 @@ struct JobFacts {
 [[nodiscard]] std::vector<std::string> job_command(const GateJob& job,
                                                    const GateSettings& settings);
 
+// A folder of this process's own below `parent` for GateSettings::shared_memory, not yet made;
+// empty when there is no `parent`. Removes those of gates that were killed.
+[[nodiscard]] platform::Path shared_memory_folder(platform::FileSystem& files,
+                                                  const platform::Path& parent);
+
 [[nodiscard]] JobFacts run_job(const GateJob& job, const GateSettings& settings,
                                const GateSeams& seams);
 

@@ -257,4 +257,8 @@ int own_process_id() {
   return ::getpid();
 }
 
+bool process_exists(int pid) {
+  return ::kill(pid, 0) == 0 || errno != ESRCH;
+}
+
 }  // namespace dlo::platform

@@ -69,5 +69,6 @@ class ChildProcess {
 // The program that this process runs.
 [[nodiscard]] Path own_program();
 [[nodiscard]] int own_process_id();
+[[nodiscard]] bool process_exists(int pid);
 
 }  // namespace dlo::platform

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <sstream>
@@ -138,6 +140,30 @@ TEST_F(ChildProcessTest, Destructor_LeavesNobody) {
     EXPECT_EQ(::kill(pid, 0), 0);
   }
   EXPECT_NE(::kill(pid, 0), 0);
+}
+
+TEST_F(ChildProcessTest, ParentThatDies_TakesTheChildAlong) {
+  const int parent = ::fork();
+  if (parent == 0) {
+    auto child = start("trap 'echo asked; exit 0' TERM; echo up; while :; do sleep 0.01; done");
+    static_cast<void>(says("up"));
+    ::_exit(child.ok() ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(says("asked")) << output();
+}
+
+TEST(ProcessExists, OwnProcess_DoesAndAnEndedOneDoesNot) {
+  EXPECT_TRUE(process_exists(own_process_id()));
+  const int child = ::fork();
+  if (child == 0) {
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_FALSE(process_exists(child));
 }
 
 TEST(FindProgram, NameOnPath_IsFoundAndOthersAreNot) {
