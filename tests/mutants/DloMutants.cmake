@@ -23,8 +23,6 @@ function(dlo_add_mutant name patch)
     list(APPEND _all_copies ${_copies})
     add_library(dlo_${_plane}_${name} OBJECT ${_copies})
     target_link_libraries(dlo_${_plane}_${name} PRIVATE dlo_warnings dlo_sanitize dlo::${_plane})
-    # One source a plane: a mutant is compiled once and never edited.
-    set_target_properties(dlo_${_plane}_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
   endforeach()
   list(TRANSFORM _originals PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE _inputs)
   string(REPLACE ";" "," _list "${_originals}")
