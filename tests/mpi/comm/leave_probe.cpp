@@ -9,6 +9,7 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "comm/mpi/mpi_world.h"
@@ -59,7 +60,14 @@ int run(int argc, char** argv) {
     std::printf("rank %d left with %d\n", rank, code);
     return code;
   }
-  const Status status = gather(**world, clock, way);
+  const Status status = gather(**world, clock, way == "late" ? "stopped" : way);
+  if (way == "late" && rank == 2) {
+    // Still at its verdict when the other survivor leaves.
+    const auto deadline = Deadline::after(clock.now(), 2 * kSecond);
+    while (!deadline.expired(clock.now())) {
+      std::this_thread::yield();
+    }
+  }
   std::printf("rank %d saw %s\n", rank, status.ok() ? "ok" : status.refusal().message().c_str());
   return (*world)->leave(status.ok() ? 0 : 1);
 }

@@ -64,6 +64,14 @@ TEST(MpiLeave, StoppedRank_IsNamedByEverySurvivor) {
   }
 }
 
+TEST(MpiLeave, SurvivorThatIsLate_IsWaitedFor) {
+  // Not under recovery: mpirun ends the others as soon as one rank exits with a code.
+  const Ended ended = run(mpirun(3, "", "late"));
+  EXPECT_NE(ended.code, 0);
+  EXPECT_TRUE(contains(ended, "rank 2 saw the process of rank 1 gave no sign of life"))
+      << ended.output;
+}
+
 TEST(MpiLeave, SingletonWithLauncherVariable_IsRefused) {
   const Ended ended =
       run("env -u OMPI_COMM_WORLD_SIZE SLURM_NPROCS=4 timeout 25 " DLO_LEAVE_PROBE " codes");
