@@ -88,7 +88,7 @@ std::vector<JobVerdict> run_jobs(const CommandContext& context, const GatePlan& 
   return verdicts;
 }
 
-RunInfo run_info(const CommandContext& context, const Arguments& arguments) {
+RunInfo gate_run_info(const CommandContext& context, const Arguments& arguments) {
   RunInfo info;
   info.commit = commit_text();
   info.command = context.command_line;
@@ -138,7 +138,7 @@ ExitCode run_gate(const CommandContext& context, const Arguments& arguments) {
     return refused(context, writable.refusal(), ExitCode::kFellShort);
   }
   GateRecord record;
-  record.run = run_info(context, arguments);
+  record.run = gate_run_info(context, arguments);
   record.jobs = run_jobs(context, plan, make_settings(context, arguments, *mpirun));
   record.skipped = plan.skipped;
   record.faults = count_faults(plan.jobs, record.jobs);
