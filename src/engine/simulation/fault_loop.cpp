@@ -41,7 +41,8 @@ bool book(const SimulatedVerdict& verdict, const std::string& what, FaultSummary
     return true;
   }
   const auto& violation = verdict.violation;
-  if (mentions(violation, "deadlock") || mentions(violation, "for ever")) {
+  // With faults a deadlock ends by deadlines: a rank that only left by its own is one that hung.
+  if (mentions(violation, "ended with deadline_exceeded") || mentions(violation, "for ever")) {
     ++summary.hung;
   } else if (mentions(violation, "wrong bytes")) {
     ++summary.different_bytes;
