@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "platform/cpu/memory_ledger.h"
+#include "platform/memory_ledger.h"
 #include "platform/cpu/stream_set.h"
 
 namespace dlo::platform {

@@ -1,4 +1,4 @@
-#include "platform/cpu/memory_ledger.h"
+#include "platform/memory_ledger.h"
 
 #include <algorithm>
 
