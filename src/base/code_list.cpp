@@ -27,6 +27,8 @@ constexpr std::array kCodeList = {
     CodeMeaning{codes::kUnknownOption, "an option has a name that nothing reads"},
     CodeMeaning{codes::kInvalidValue, "an option has a value of the wrong type or range"},
     CodeMeaning{codes::kNotInThisProduct, "the reference has it, this product does not"},
+    CodeMeaning{codes::kAcceleratorMissing, "the machine has no such device, or too few of them"},
+    CodeMeaning{codes::kLibraryMissing, "a library that is loaded at run time is not there"},
     CodeMeaning{codes::kWorldTooSmall, "fewer ranks were started than the topology needs"},
     CodeMeaning{codes::kTopologyMismatch, "the ranks started do not fit the topology"},
     CodeMeaning{codes::kRanksDisagree, "ranks were started with different options or builds"},
@@ -46,6 +48,8 @@ constexpr std::array kCodeList = {
     CodeMeaning{codes::kPlaceholderRead, "compute was launched on an offloaded block"},
     CodeMeaning{codes::kCopyFailed, "a copy between host and device failed"},
     CodeMeaning{codes::kDeviceFailed, "an operation of the device failed"},
+    CodeMeaning{codes::kCudaFailed, "an operation of the CUDA runtime failed"},
+    CodeMeaning{codes::kNcclFailed, "an operation of NCCL failed"},
     CodeMeaning{codes::kInternal, "a contract between parts of this product was broken"},
 };
 

@@ -30,6 +30,8 @@ inline constexpr std::string_view kDtypeMismatch = "dtype_mismatch";
 inline constexpr std::string_view kUnknownOption = "unknown_option";
 inline constexpr std::string_view kInvalidValue = "invalid_value";
 inline constexpr std::string_view kNotInThisProduct = "not_in_this_product";
+inline constexpr std::string_view kAcceleratorMissing = "accelerator_missing";
+inline constexpr std::string_view kLibraryMissing = "library_missing";
 inline constexpr std::string_view kWorldTooSmall = "world_too_small";
 inline constexpr std::string_view kTopologyMismatch = "topology_mismatch";
 inline constexpr std::string_view kRanksDisagree = "ranks_disagree";
@@ -55,6 +57,8 @@ inline constexpr std::string_view kStaleSlot = "stale_slot";
 inline constexpr std::string_view kPlaceholderRead = "placeholder_read";
 inline constexpr std::string_view kCopyFailed = "copy_failed";
 inline constexpr std::string_view kDeviceFailed = "device_failed";
+inline constexpr std::string_view kCudaFailed = "cuda_failed";
+inline constexpr std::string_view kNcclFailed = "nccl_failed";
 inline constexpr std::string_view kInternal = "internal_error";
 
 }  // namespace dlo::codes

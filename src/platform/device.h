@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/deadline.h"
 #include "base/inline_function.h"
@@ -48,6 +49,20 @@ enum class MemoryPurpose : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view memory_purpose_name(MemoryPurpose purpose);
+
+// A stream as the accelerator's own runtime knows it, for libraries that enqueue on it: torch in
+// model/, NCCL in comm/.
+struct NativeStream {
+  int ordinal = -1;        // of the accelerator; -1: this platform has no native streams
+  void* handle = nullptr;  // cudaStream_t
+
+  [[nodiscard]] bool present() const { return ordinal >= 0; }
+};
+
+// A point in a stream's time, for measurements.
+struct TimeMarkId {
+  std::uint32_t value = 0;
+};
 
 // Owned memory; released by its destructor, which never throws. Zero bytes are allowed: data() is
 // then null.
@@ -105,6 +120,26 @@ class Device {
   // reaches it (sim), at once under a guard for the platform's stream (cuda). An exception of the
   // task fails the device with its code.
   virtual void launch(StreamKind stream, StreamTask task, const OpLabel& label) = 0;
+
+  // Runs `task` on a host thread as an operation of `stream`, also where launch() runs it at once;
+  // it must call nothing of the accelerator's runtime. On cpu and sim this is launch().
+  virtual void launch_host(StreamKind stream, StreamTask task, const OpLabel& label) {
+    launch(stream, std::move(task), label);
+  }
+  // Absent on cpu and sim.
+  [[nodiscard]] virtual NativeStream native_stream(StreamKind /*stream*/) const { return {}; }
+
+  // --- timing: a pool of its own, used while measuring only -----------------------------------
+  // Set-up; marks live as long as the device.
+  [[nodiscard]] virtual TimeMarkId create_time_mark() { return {}; }
+  // Notes the device's time when `stream` gets here; a later call replaces the note.
+  virtual void mark_time(TimeMarkId /*mark*/, StreamKind /*stream*/) {}
+  // From `from` to `to`, negative when `to` came first; none until both were reached, and on a
+  // platform that keeps no time (sim: its trace has all of it).
+  [[nodiscard]] virtual std::optional<Nanoseconds> elapsed(TimeMarkId /*from*/,
+                                                           TimeMarkId /*to*/) const {
+    return std::nullopt;
+  }
 
   // --- host side ----------------------------------------------------------------------------
   // True when the latest record of `event` has completed, or there was none.

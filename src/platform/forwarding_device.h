@@ -50,6 +50,19 @@ class ForwardingDevice : public Device {
     inner_->launch(stream, std::move(task), label);
   }
 
+  void launch_host(StreamKind stream, StreamTask task, const OpLabel& label) override {
+    inner_->launch_host(stream, std::move(task), label);
+  }
+  [[nodiscard]] NativeStream native_stream(StreamKind stream) const override {
+    return inner_->native_stream(stream);
+  }
+
+  [[nodiscard]] TimeMarkId create_time_mark() override { return inner_->create_time_mark(); }
+  void mark_time(TimeMarkId mark, StreamKind stream) override { inner_->mark_time(mark, stream); }
+  [[nodiscard]] std::optional<Nanoseconds> elapsed(TimeMarkId from, TimeMarkId to) const override {
+    return inner_->elapsed(from, to);
+  }
+
   [[nodiscard]] bool query(EventId event) const override { return inner_->query(event); }
   [[nodiscard]] Status wait_host(EventId event, Deadline deadline, const OpLabel& label) override {
     return inner_->wait_host(event, deadline, label);
