@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "platform/cpu/cpu_memory.h"
 #include "platform/cpu/stream_set.h"
+#include "platform/cpu/time_marks.h"
 
 namespace dlo::platform {
 
@@ -58,6 +59,7 @@ class CpuDevice : public Device {
   CpuDevice(const CpuDeviceOptions& options, Clock& clock, FailureSignal& signal)
       : clock_(clock),
         streams_(std::make_shared<StreamSet>(options, clock, signal)),
+        marks_(std::make_shared<TimeMarks>()),
         memory_(std::make_shared<CpuMemory>(options.device_budget_bytes,
                                             options.pinned_budget_bytes, streams_)) {
     StreamSet::start(streams_);
@@ -104,6 +106,19 @@ class CpuDevice : public Device {
     streams_->issue_task(stream, std::move(task), label);
   }
 
+  TimeMarkId create_time_mark() override { return marks_->create(); }
+  void mark_time(TimeMarkId mark, StreamKind stream) override {
+    marks_->reset(mark);
+    marks_->issued(
+        mark,
+        streams_->issue_task(
+            stream, [marks = marks_, mark, clock = &clock_] { marks->note(mark, clock->now()); },
+            OpLabel{Site::kModel}));
+  }
+  std::optional<Nanoseconds> elapsed(TimeMarkId from, TimeMarkId to) const override {
+    return marks_->elapsed(*streams_, from, to);
+  }
+
   bool query(EventId event) const override { return streams_->completed(events_.get(event)); }
   Status wait_host(EventId event, Deadline deadline, const OpLabel& label) override {
     return streams_->wait_host(events_.get(event), deadline, label);
@@ -122,6 +137,7 @@ class CpuDevice : public Device {
   Clock& clock_;
   EventTable events_;
   std::shared_ptr<StreamSet> streams_;
+  std::shared_ptr<TimeMarks> marks_;
   std::shared_ptr<CpuMemory> memory_;
 };
 

@@ -1,25 +1,18 @@
 #include "platform/cpu/cpu_memory.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 #include <limits>
 #include <utility>
 
-#include "base/codes.h"
 #include "base/error.h"
+#include "platform/memory_refusal.h"
+#include "platform/posix/anonymous_pages.h"
 
 namespace dlo::platform {
 
 namespace {
-
-// Zeroed pages of exactly `bytes`; null data for zero bytes. Empty span with errno on failure.
-ByteSpan map_pages(std::uint64_t bytes) {
-  void* const start =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return start == MAP_FAILED ? ByteSpan{} : ByteSpan(static_cast<std::byte*>(start), bytes);
-}
 
 // A range entered in one ledger. munmap also unlocks.
 class Pages {
@@ -30,7 +23,7 @@ class Pages {
   ~Pages() {
     // Past the streams' own bound an operation still uses the range: it is kept on purpose.
     if (memory_->streams->wait_idle() && !range_.empty()) {
-      ::munmap(range_.data(), range_.size());
+      unmap_pages(range_);
     }
     ledger_.remove(range_.size(), purpose_);
   }
@@ -69,40 +62,9 @@ class CpuHostBuffer : public HostBuffer {
   bool pinned_;
 };
 
-struct Kind {
-  std::string_view code;
-  std::string_view name;
-  std::string_view action;
-};
-
-constexpr Kind kDevice{codes::kDeviceOutOfMemory, "device memory",
-                       "lower the prefetch depth or the model size, or raise the device budget"};
-constexpr Kind kPinned{codes::kPinFailed, "page-locked memory",
-                       "raise the limit on locked memory (ulimit -l) or the pinned budget, or run "
-                       "with pin_cpu_memory=false"};
-constexpr Kind kPageable{codes::kHostOutOfMemory, "host memory",
-                         "use more ranks or a smaller model"};
-
-Refusal budget_refusal(const Kind& kind, const MemoryLedger& ledger, std::uint64_t bytes,
-                       MemoryPurpose purpose) {
-  return refuse(kind.code,
-                fmt::format("{} of {} do not fit the budget: {} of {} are in use",
-                            format_bytes(bytes), kind.name, format_bytes(ledger.use().now_bytes),
-                            format_bytes(ledger.budget_bytes())),
-                std::string(memory_purpose_name(purpose)), std::string(kind.action));
-}
-
-Refusal system_refusal(const Kind& kind, std::string_view call, std::uint64_t bytes,
-                       MemoryPurpose purpose, int error_number) {
-  return refuse(kind.code,
-                fmt::format("{} refused {} of {}: {}", call, format_bytes(bytes), kind.name,
-                            errno_name(error_number)),
-                std::string(memory_purpose_name(purpose)), std::string(kind.action));
-}
-
-Result<std::unique_ptr<Pages>> allocate(const std::shared_ptr<CpuMemory>& memory, const Kind& kind,
-                                        MemoryLedger& ledger, std::uint64_t bytes,
-                                        MemoryPurpose purpose) {
+Result<std::unique_ptr<Pages>> allocate(const std::shared_ptr<CpuMemory>& memory,
+                                        const MemoryKind& kind, MemoryLedger& ledger,
+                                        std::uint64_t bytes, MemoryPurpose purpose) {
   if (!ledger.try_add(bytes, purpose)) {
     return budget_refusal(kind, ledger, bytes, purpose);
   }
@@ -112,7 +74,7 @@ Result<std::unique_ptr<Pages>> allocate(const std::shared_ptr<CpuMemory>& memory
     if (range.empty()) {
       const int error_number = errno;
       ledger.remove(bytes, purpose);
-      return system_refusal(kind, "mmap", bytes, purpose, error_number);
+      return system_refusal(kind, "mmap", bytes, purpose, errno_name(error_number));
     }
   }
   return std::make_unique<Pages>(memory, ledger, range, purpose);
@@ -129,7 +91,7 @@ CpuMemory::CpuMemory(std::uint64_t device_budget_bytes, std::uint64_t pinned_bud
 
 Result<std::unique_ptr<DeviceBuffer>> allocate_cpu_device_memory(
     const std::shared_ptr<CpuMemory>& memory, std::uint64_t bytes, MemoryPurpose purpose) {
-  auto pages = allocate(memory, kDevice, memory->device, bytes, purpose);
+  auto pages = allocate(memory, kDeviceMemory, memory->device, bytes, purpose);
   if (!pages.ok()) {
     return pages.refusal();
   }
@@ -138,20 +100,20 @@ Result<std::unique_ptr<DeviceBuffer>> allocate_cpu_device_memory(
 
 Result<std::unique_ptr<HostBuffer>> allocate_cpu_pinned_memory(
     const std::shared_ptr<CpuMemory>& memory, std::uint64_t bytes, MemoryPurpose purpose) {
-  auto pages = allocate(memory, kPinned, memory->pinned, bytes, purpose);
+  auto pages = allocate(memory, kPinnedMemory, memory->pinned, bytes, purpose);
   if (!pages.ok()) {
     return pages.refusal();
   }
   const ByteSpan range = (*pages)->range();
   if (!range.empty() && ::mlock(range.data(), range.size()) != 0) {
-    return system_refusal(kPinned, "mlock", bytes, purpose, errno);
+    return system_refusal(kPinnedMemory, "mlock", bytes, purpose, errno_name(errno));
   }
   return std::unique_ptr<HostBuffer>(std::make_unique<CpuHostBuffer>(std::move(*pages), true));
 }
 
 Result<std::unique_ptr<HostBuffer>> allocate_cpu_pageable_memory(
     const std::shared_ptr<CpuMemory>& memory, std::uint64_t bytes, MemoryPurpose purpose) {
-  auto pages = allocate(memory, kPageable, memory->pageable, bytes, purpose);
+  auto pages = allocate(memory, kPageableMemory, memory->pageable, bytes, purpose);
   if (!pages.ok()) {
     return pages.refusal();
   }

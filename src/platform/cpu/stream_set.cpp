@@ -11,6 +11,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "platform/task_refusal.h"
 
 namespace dlo::platform {
 
@@ -21,23 +22,6 @@ constexpr std::chrono::milliseconds kHostSlice{2};
 
 // The set whose stream this thread is, if any.
 thread_local const StreamSet* current_set = nullptr;
-
-Refusal refusal_of(const std::exception_ptr& thrown, const OpLabel& label) {
-  const auto internal = [&label](std::string_view code, std::string what) {
-    return refuse(code, std::move(what), label_text(label), "see the message");
-  };
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const RunError& error) {
-    return error.refusal();
-  } catch (const Error& error) {
-    return internal(error.code(), error.what());
-  } catch (const std::exception& error) {
-    return internal(codes::kInternal, error.what());
-  } catch (...) {
-    return internal(codes::kInternal, "an operation threw something that is no std::exception");
-  }
-}
 
 }  // namespace
 
@@ -179,7 +163,7 @@ void StreamSet::execute(Operation& operation) {
       std::memcpy(operation.destination.data(), operation.source.data(), operation.source.size());
     }
   } catch (...) {
-    fail(refusal_of(std::current_exception(), operation.label), operation.label);
+    fail(task_refusal(std::current_exception(), operation.label), operation.label);
   }
   operation.task.reset();
 }
