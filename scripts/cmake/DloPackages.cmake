@@ -1,7 +1,7 @@
 # Finds every library but libtorch. Targets to link:
 #   nlohmann_json::nlohmann_json  CLI11::CLI11  spdlog::spdlog  fmt::fmt  OpenSSL::Crypto
 #   valijson  Threads::Threads  MPI::MPI_CXX (with DLO_WITH_MPI)
-#   CUDA::cudart (with DLO_WITH_CUDA)
+#   CUDA::cudart  dlo::nccl (with DLO_WITH_CUDA)
 #   GTest::gtest  GTest::gtest_main  rapidcheck  rapidcheck_gtest (with DLO_BUILD_TESTS)
 
 find_package(Threads REQUIRED)
@@ -17,10 +17,21 @@ if(DLO_WITH_MPI)
   find_package(MPI 3.0 REQUIRED COMPONENTS CXX)
 endif()
 
-# CUDA::cudart, looked for by the top file. 13, because libtorch brings libcudart.so.13.
-if(DLO_WITH_CUDA AND NOT CUDAToolkit_FOUND)
-  message(FATAL_ERROR "DLO_WITH_CUDA is on and no CUDA toolkit 13 was found: set "
-                      "-DCUDAToolkit_ROOT=DIR or -DDLO_WITH_CUDA=OFF")
+# 13, because libtorch brings libcudart.so.13; NCCL of the toolkit's folder or of torch's wheels.
+if(DLO_WITH_CUDA)
+  find_package(CUDAToolkit 13 REQUIRED)
+  find_path(DLO_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
+    PATHS "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/nccl/include")
+  find_library(DLO_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR}
+    PATHS "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/nccl/lib")
+  if(NOT DLO_NCCL_INCLUDE OR NOT DLO_NCCL_LIBRARY)
+    message(FATAL_ERROR "DLO_WITH_CUDA is on and NCCL was not found: install the wheel "
+                        "nvidia-nccl-cu13, or set DLO_NCCL_INCLUDE and DLO_NCCL_LIBRARY")
+  endif()
+  add_library(dlo_nccl INTERFACE)
+  add_library(dlo::nccl ALIAS dlo_nccl)
+  target_include_directories(dlo_nccl SYSTEM INTERFACE "${DLO_NCCL_INCLUDE}")
+  target_link_libraries(dlo_nccl INTERFACE "${DLO_NCCL_LIBRARY}" CUDA::cudart)
 endif()
 
 if(DLO_BUILD_TESTS)

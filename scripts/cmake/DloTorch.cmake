@@ -66,3 +66,21 @@ foreach(_dir IN LISTS _library_dirs)
 endforeach()
 target_link_libraries(dlo_torch INTERFACE
   "${_found}/lib/libtorch_cpu.so" dlo_torch_c10 Threads::Threads)
+
+# The CUDA half. Its kernels register themselves when libtorch_cuda is loaded, so it is linked
+# although no symbol asks for it; what it needs in turn comes from the toolkit, the wheels beside
+# torch, or the machine that runs the program.
+if(DLO_WITH_CUDA)
+  add_library(dlo_torch_c10_cuda SHARED IMPORTED)
+  set_target_properties(dlo_torch_c10_cuda PROPERTIES
+    IMPORTED_LOCATION "${_found}/lib/libc10_cuda.so")
+  target_link_libraries(dlo_torch INTERFACE dlo_torch_c10_cuda CUDA::cudart)
+  file(GLOB _cuda_dirs "${_found}/../nvidia/*/lib" "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/*/lib")
+  list(APPEND _cuda_dirs "${CUDAToolkit_LIBRARY_DIR}")
+  foreach(_dir IN LISTS _cuda_dirs)
+    target_link_options(dlo_torch INTERFACE "LINKER:-rpath,${_dir}" "LINKER:-rpath-link,${_dir}")
+  endforeach()
+  target_link_options(dlo_torch INTERFACE
+    "LINKER:--unresolved-symbols=ignore-in-shared-libs"
+    "LINKER:--push-state,--no-as-needed" "${_found}/lib/libtorch_cuda.so" "LINKER:--pop-state")
+endif()
