@@ -1,16 +1,17 @@
 // Goal: mutants of the hot path's arithmetic and checks are found by exploration within a stated
 // number of seeds.
-// Method: this program is linked against a mutated copy of hot_path and backend; DLO_MUTANT names
-// it.
+// Method: this program is linked against a mutated source of hot_path or backend; mutant_name()
+// names it.
 #include <gtest/gtest.h>
 
 #include "tests/mutants/exploration_proof.h"
+#include "tests/mutants/mutant_name.h"
 
 namespace dlo::test {
 namespace {
 
 TEST(SourceMutant, Exploration_FindsIt) {
-  expect_killed(DLO_MUTANT, {});
+  expect_killed(mutant_name(), {});
 }
 
 }  // namespace

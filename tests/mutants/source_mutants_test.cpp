@@ -1,17 +1,19 @@
 // Goal: mutants of the arithmetic (narrowing, slot choice, shard offsets), which no decorator can
 // make, are found by the same jobs that the unmutated program passes.
-// Method: this program is linked against a mutated copy of hot_path and backend; DLO_MUTANT names
-// it. At least one job must fail, and all jobs on which the mutant is wrong by construction do.
+// Method: this program is linked against a mutated source of hot_path or backend; mutant_name()
+// names it. At least one job must fail, and all jobs on which the mutant is wrong by construction
+// do.
 #include <gtest/gtest.h>
 
 #include "tests/mutants/mutant_jobs.h"
+#include "tests/mutants/mutant_name.h"
 
 namespace dlo::test {
 namespace {
 
 // Jobs on which the mutant is not equal to the original.
 bool concerned(const SyntheticJob& job) {
-  const std::string mutant = DLO_MUTANT;
+  const std::string mutant = mutant_name();
   const auto blocks = job.shape.rings.front().blocks.size();
   if (mutant == "gather_not_narrowed") {
     return job.ranks > 1;
@@ -31,7 +33,7 @@ TEST(SourceMutant, SlowCopies_EveryConcernedJobFails) {
     }
     ++tried;
     std::string why;
-    EXPECT_TRUE(detected(job, why)) << DLO_MUTANT << " survived: " << name;
+    EXPECT_TRUE(detected(job, why)) << mutant_name() << " survived: " << name;
   }
   EXPECT_GT(tried, 0U);
 }
