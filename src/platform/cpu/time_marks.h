@@ -49,7 +49,7 @@ class TimeMarks {
 
   std::mutex mutex_;
   std::atomic<std::uint32_t> count_{0};
-  std::array<std::unique_ptr<Chunk>, kChunks> chunks_;  // never move: streams note while others grow
+  std::array<std::unique_ptr<Chunk>, kChunks> chunks_;  // in place: streams note meanwhile
 };
 
 }  // namespace dlo::platform
