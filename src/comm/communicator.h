@@ -55,6 +55,12 @@ class ControlGroup {
 
 inline constexpr std::uint64_t kControlBytesMax = 64 * kMiB;
 
+// Which of its node's ranks a rank is; ranks of a node share its accelerators.
+struct NodePlace {
+  int local_rank = 0;
+  int local_size = 1;
+};
+
 // All ranks of the job, as one rank sees them. Groups are made collectively: every rank in
 // `world_ranks` calls with the same list in the same order; rank in group = position in the list.
 class World {
@@ -64,6 +70,8 @@ class World {
   [[nodiscard]] virtual std::string_view kind() const = 0;  // "threads", "mpi", "sim"
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
+  // One node unless the implementation knows better.
+  [[nodiscard]] virtual NodePlace node_place() const { return {rank(), size()}; }
   // Over the whole world, and the way back after a failure: on threads and MPI a standing failure
   // does not end its exchanges, a vanished member does.
   [[nodiscard]] virtual ControlGroup& control() = 0;

@@ -24,6 +24,7 @@ constexpr std::array kNames = {
     std::pair{Site::kLandedWait, std::string_view("landed_wait")},
     std::pair{Site::kInputFreeRecord, std::string_view("input_free_record")},
     std::pair{Site::kInputFreeWait, std::string_view("input_free_wait")},
+    std::pair{Site::kGatherStaging, std::string_view("gather_staging")},
     std::pair{Site::kDrain, std::string_view("drain")},
 };
 

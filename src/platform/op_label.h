@@ -25,6 +25,7 @@ enum class Site : std::uint8_t {
   kLandedWait,       // comm waits for the landed event
   kInputFreeRecord,  // gather has read its input slot: recorded on comm
   kInputFreeWait,    // copy waits before it overwrites an input slot
+  kGatherStaging,    // copies of a gather that goes through host memory
   kDrain,            // waits of drain and disable()
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "comm/forwarding_world.h"
+
 namespace dlo::comm {
 
 namespace {
@@ -54,26 +56,17 @@ class FaultingCommunicator : public Communicator {
   FaultInjector* injector_;
 };
 
-class FaultingWorld : public World {
+class FaultingWorld : public ForwardingWorld {
  public:
-  FaultingWorld(World& inner, FaultInjector& injector) : inner_(&inner), injector_(&injector) {}
-
-  [[nodiscard]] std::string_view kind() const override { return inner_->kind(); }
-  [[nodiscard]] int rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
-  [[nodiscard]] ControlGroup& control() override { return inner_->control(); }
-  [[nodiscard]] FailureSignal& failure_signal() override { return inner_->failure_signal(); }
-  void reset_failures() override { inner_->reset_failures(); }
-  void watch_failures_of(const std::vector<int>& ranks) override {
-    inner_->watch_failures_of(ranks);
-  }
+  FaultingWorld(World& inner, FaultInjector& injector)
+      : ForwardingWorld(inner), injector_(&injector) {}
 
   [[nodiscard]] Result<std::unique_ptr<ControlGroup>> make_control_group(
       const std::vector<int>& ranks, std::string_view purpose, Deadline deadline) override {
     if (auto refusal = injector_->strike(SeamCall::kMakeControlGroup, purpose)) {
       return *std::move(refusal);
     }
-    auto made = inner_->make_control_group(ranks, purpose, deadline);
+    auto made = inner().make_control_group(ranks, purpose, deadline);
     if (!made.ok()) {
       return made.refusal();
     }
@@ -87,7 +80,7 @@ class FaultingWorld : public World {
     if (auto refusal = injector_->strike(SeamCall::kMakeCommunicator, purpose)) {
       return *std::move(refusal);
     }
-    auto made = inner_->make_communicator(ranks, purpose, deadline, collective_timeout);
+    auto made = inner().make_communicator(ranks, purpose, deadline, collective_timeout);
     if (!made.ok()) {
       return made.refusal();
     }
@@ -96,7 +89,6 @@ class FaultingWorld : public World {
   }
 
  private:
-  World* inner_;
   FaultInjector* injector_;
 };
 

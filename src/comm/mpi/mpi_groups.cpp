@@ -45,7 +45,8 @@ void MpiCommunicator::all_gather(platform::Device& device, platform::StreamKind 
       throw RunError(status.refusal());
     }
   };
-  device.launch(stream, task, label);
+  // On a host thread everywhere: under CUDA the spans are staging memory of the host.
+  device.launch_host(stream, task, label);
 }
 
 }  // namespace dlo::comm

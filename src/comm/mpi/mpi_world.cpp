@@ -62,6 +62,7 @@ class MpiWorld::State {
   [[nodiscard]] ControlGroup& control() { return *control_; }
   [[nodiscard]] Nanoseconds now() const { return shared_->clock->now(); }
   bool left = false;
+  NodePlace node_place;
 
  private:
   // mpirun ends the other ranks as soon as one exits with a code: those that still write their
@@ -138,8 +139,11 @@ Status MpiWorld::State::open_board(Deadline deadline) {
   }
   shared.page->close_descriptor();
   std::vector<PeerLiveness::Peer> peers;
+  node_place = {0, 0};
   for (int rank = 0; rank < shared.size; ++rank) {
     const auto& place = (*places)[static_cast<std::size_t>(rank)];
+    node_place.local_size += on_node(place) ? 1 : 0;
+    node_place.local_rank += on_node(place) && rank < shared.rank ? 1 : 0;
     if (rank != shared.rank && on_node(place)) {
       peers.push_back({rank, place.pid});
     }
@@ -251,6 +255,9 @@ int MpiWorld::rank() const {
 }
 int MpiWorld::size() const {
   return state_->shared().size;
+}
+NodePlace MpiWorld::node_place() const {
+  return state_->node_place;
 }
 ControlGroup& MpiWorld::control() {
   return state_->control();

@@ -45,6 +45,7 @@ class MpiWorld : public World {
   [[nodiscard]] std::string_view kind() const override { return "mpi"; }
   [[nodiscard]] int rank() const override;
   [[nodiscard]] int size() const override;
+  [[nodiscard]] NodePlace node_place() const override;
   [[nodiscard]] ControlGroup& control() override;
   [[nodiscard]] FailureSignal& failure_signal() override;
   void reset_failures() override;

@@ -1,0 +1,50 @@
+// Owns: NcclCommunicator, one NCCL communicator of one purpose.
+// Must not own: groups, bootstrap (nccl_world), streams: a gather is enqueued on the platform's.
+// Threading: gathers by the launching thread; abort() from any thread.
+// Failure: as comm/communicator.h. NCCL notices neither a dead nor a missing peer by itself: host
+// waits on the device do, by deadline or by the failure signal; after that the communicator is
+// aborted, which ends its kernels.
+#pragma once
+
+#include <nccl.h>
+
+#include <atomic>
+#include <string>
+
+#include "comm/communicator.h"
+#include "platform/clock.h"
+
+namespace dlo::comm {
+
+struct NcclMember {
+  int rank = 0;  // inside the group
+  int size = 1;
+  std::string where;  // "weights on rank 3", for messages
+};
+
+class NcclCommunicator : public Communicator {
+ public:
+  // Takes `comm`. `signal` outlives the communicator.
+  NcclCommunicator(ncclComm_t comm, NcclMember member, const FailureSignal& signal);
+  // Destroys the communicator, or aborts it when a failure stands. Never blocks for ever: past a
+  // bound it leaves the communicator to itself.
+  ~NcclCommunicator() override;
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
+
+  [[nodiscard]] int rank() const override { return member_.rank; }
+  [[nodiscard]] int size() const override { return member_.size; }
+  void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
+                  DeviceSpan output, const platform::OpLabel& label) override;
+  void abort() noexcept override;
+
+ private:
+  void gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output);
+
+  ncclComm_t comm_;
+  NcclMember member_;
+  const FailureSignal& signal_;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace dlo::comm
