@@ -1,0 +1,57 @@
+#include "telemetry/timing_decorators.h"
+
+namespace dlo::telemetry {
+
+using platform::OpLabel;
+using platform::Site;
+using platform::StreamKind;
+using Kind = BlockTiming::Kind;
+
+void TimingDevice::wait(StreamKind stream, platform::EventId event, const OpLabel& label) {
+  if (!timing_->on() || label.site != Site::kReadyWait) {
+    inner().wait(stream, event, label);
+    return;
+  }
+  const auto entry = timing_->open(Kind::kReadyWait, stream, label);
+  inner().wait(stream, event, label);
+  timing_->close(entry);
+}
+
+void TimingDevice::copy_to_device(StreamKind stream, DeviceSpan destination, ConstByteSpan source,
+                                  const OpLabel& label) {
+  if (!timing_->on() || label.site != Site::kH2d) {
+    inner().copy_to_device(stream, destination, source, label);
+    return;
+  }
+  const auto entry = timing_->open(Kind::kH2d, stream, label, source.size());
+  inner().copy_to_device(stream, destination, source, label);
+  timing_->close(entry);
+}
+
+void TimingDevice::launch(StreamKind stream, platform::StreamTask task, const OpLabel& label) {
+  const bool of_block = label.site == Site::kCompute;
+  if (!timing_->on() || (!of_block && label.site != Site::kModel)) {
+    inner().launch(stream, std::move(task), label);
+    return;
+  }
+  const auto entry = timing_->open(of_block ? Kind::kCompute : Kind::kOther, stream, label);
+  const Nanoseconds begin = timing_->host_now();
+  inner().launch(stream, std::move(task), label);
+  if (of_block) {
+    timing_->add_host(BlockTiming::HostSpan::kLaunch, label.block, begin);
+  }
+  timing_->close(entry);
+}
+
+void TimingCommunicator::all_gather(platform::Device& device, StreamKind stream, DeviceSpan input,
+                                    DeviceSpan output, const OpLabel& label) {
+  if (!timing_->on()) {
+    inner_->all_gather(device, stream, input, output, label);
+    return;
+  }
+  const auto entry = timing_->open(Kind::kGather, stream, label, output.bytes);
+  inner_->all_gather(device, stream, input, output, label);
+  timing_->close(entry);
+}
+
+}  // namespace dlo::telemetry
