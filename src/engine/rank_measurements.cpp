@@ -1,0 +1,47 @@
+#include "engine/rank_measurements.h"
+
+#include "telemetry/smaps_rollup.h"
+
+namespace dlo::engine {
+
+using platform::MemoryPurpose;
+
+void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
+                    const platform::FileSystem& files, RankReport& report) {
+  auto& owned = report.owned;
+  const auto pinned = device.pinned_memory();
+  const auto pageable = device.pageable_memory();
+  owned.pinned_now = pinned.now_bytes - operands.pinned;
+  owned.pinned_peak = pinned.peak_bytes - operands.pinned;
+  owned.host_private_now = owned.pinned_now + pageable.now_bytes - operands.pageable;
+  owned.host_private_peak = pinned.peak_bytes + pageable.peak_bytes;
+  owned.device_now = 0;
+  owned.device_peak = 0;
+  for (const auto purpose : {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot,
+                             MemoryPurpose::kResident, MemoryPurpose::kNonBlock}) {
+    owned.device_now += device.device_memory(purpose).now_bytes;
+    owned.device_peak += device.device_memory(purpose).peak_bytes;
+  }
+  if (const auto rollup = telemetry::read_smaps_rollup(files); rollup.ok()) {
+    report.process = {rollup->rss_bytes.value_or(0), rollup->pss_bytes.value_or(0),
+                      rollup->private_dirty_bytes.value_or(0)};
+  }
+}
+
+void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
+                     RankReport& report) {
+  auto& traffic = report.traffic;
+  const auto h2d = ledger.at(platform::Site::kH2d);
+  const auto gather = ledger.at(platform::Site::kGather);
+  traffic.h2d_calls = h2d.calls;
+  traffic.h2d_bytes = h2d.bytes;
+  traffic.gather_calls = gather.calls;
+  traffic.gather_bytes = gather.bytes;
+  const auto planned = backend.planned_traffic({traffic.forward_count});
+  traffic.h2d_bytes_planned = planned.h2d_bytes;
+  traffic.gather_bytes_planned = planned.gather_bytes;
+  report.owned.device_limit = backend.memory_plan().device_limit_bytes();
+  report.owned.host_private_limit = backend.memory_plan().host_store_bytes;
+}
+
+}  // namespace dlo::engine

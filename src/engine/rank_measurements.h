@@ -1,0 +1,24 @@
+// Owns: reading a rank's figures off what a worker holds: memory from the platform's books and the
+// kernel, traffic from the copy ledger, against what the plan says.
+// Must not own: when that is done (worker), or verdicts (harness). Threading: launching thread.
+// Failure: a kernel that tells nothing leaves the process figures at 0.
+#pragma once
+
+#include "backend/offload_backend.h"
+#include "engine/latent_pipeline.h"
+#include "engine/run_report.h"
+#include "platform/device.h"
+#include "platform/file_system.h"
+#include "telemetry/copy_ledger.h"
+
+namespace dlo::engine {
+
+// `operands` are host bytes that are no weights.
+void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
+                    const platform::FileSystem& files, RankReport& report);
+
+// Reads report.traffic.forward_count and fills the rest.
+void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
+                     RankReport& report);
+
+}  // namespace dlo::engine
