@@ -38,7 +38,11 @@ Result<Operand> make_operand(platform::Device& device, Shape shape) {
   if (!device_buffer.ok()) {
     return device_buffer.refusal();
   }
-  auto host_buffer = device.allocate_pageable(*bytes, MemoryPurpose::kOther);
+  // A copy between pageable memory and an accelerator holds up the launching thread, past any
+  // deadline: there the twin is pinned.
+  const bool pinned = device.native_stream(StreamKind::kCompute).present();
+  auto host_buffer = pinned ? device.allocate_pinned(*bytes, MemoryPurpose::kOther)
+                            : device.allocate_pageable(*bytes, MemoryPurpose::kOther);
   if (!host_buffer.ok()) {
     return host_buffer.refusal();
   }
@@ -164,12 +168,35 @@ Result<std::string> LatentPipeline::run(std::uint32_t request, Nanoseconds timeo
   return sha256_hex(ConstByteSpan(output));
 }
 
-std::uint64_t LatentPipeline::host_operand_bytes() const {
+void LatentPipeline::prepare_forwards(std::uint32_t request, double timestep) {
+  auto& s = *state_;
+  s.upload(s.latents, "latents", request);
+  s.upload(s.text, "text", request);
+  model::launch_fill(s.device, s.timestep.tensor, static_cast<float>(timestep));
+}
+
+void LatentPipeline::enqueue_forward() {
+  state_->model.forward(state_->device, state_->conditional);
+}
+
+void LatentPipeline::enqueue_output(std::size_t twin) {
+  auto& s = *state_;
+  // Without guidance the second velocity serves nothing else.
+  const auto& operand = twin == 0 ? s.velocity : s.negative_velocity;
+  s.device.copy_to_host(StreamKind::kCompute, operand.host->span(), s.velocity.tensor.span,
+                        OpLabel{.site = Site::kOutput});
+}
+
+ConstByteSpan LatentPipeline::output(std::size_t twin) const {
+  return ConstByteSpan((twin == 0 ? state_->velocity : state_->negative_velocity).host->span());
+}
+
+LatentPipeline::OperandBytes LatentPipeline::host_operand_bytes() const {
   const auto& s = *state_;
-  std::uint64_t bytes = 0;
+  OperandBytes bytes;
   for (const auto* operand :
        {&s.latents, &s.timestep, &s.text, &s.negative_text, &s.velocity, &s.negative_velocity}) {
-    bytes += operand->host->span().size();
+    (operand->host->pinned() ? bytes.pinned : bytes.pageable) += operand->host->span().size();
   }
   return bytes;
 }

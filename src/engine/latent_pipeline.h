@@ -32,8 +32,21 @@ class LatentPipeline {
   // for the output. Throws RunError from the model or its observer; codes of the device otherwise.
   [[nodiscard]] Result<std::string> run(std::uint32_t request, Nanoseconds timeout);
 
+  struct OperandBytes {
+    std::uint64_t pinned = 0;
+    std::uint64_t pageable = 0;
+  };
   // Host memory of the operands' twins: not weights, so not part of a mode's promise.
-  [[nodiscard]] std::uint64_t host_operand_bytes() const;
+  [[nodiscard]] OperandBytes host_operand_bytes() const;
+
+  // Forwards one by one, for measurements: without guidance, at one timestep, operands unchanged
+  // between them. Everything is enqueued; nothing waits.
+  void prepare_forwards(std::uint32_t request, double timestep);
+  void enqueue_forward();
+  // The output of the forward enqueued last, into host twin 0 or 1; readable once an event behind
+  // it has completed.
+  void enqueue_output(std::size_t twin);
+  [[nodiscard]] ConstByteSpan output(std::size_t twin) const;
 
   // Forwards of one request: steps, twice with guidance.
   [[nodiscard]] std::uint64_t forwards_per_request() const;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,9 +15,11 @@
 #include "config/offload_options.h"
 #include "config/parallel_config.h"
 #include "contracts/effective_transfer.h"
+#include "engine/throughput_spec.h"
 #include "platform/fault/crash_device.h"
 #include "platform/fault/fault_plan.h"
 #include "platform/file_system.h"
+#include "telemetry/process_resources.h"
 
 namespace dlo::engine {
 
@@ -40,7 +43,9 @@ struct ModelSpec {
 };
 
 struct PlatformSpec {
-  std::string device = "cpu";
+  std::string device = "cpu";  // or "cuda"
+  bool share_devices = false;  // ranks may outnumber accelerators; gathers go through host memory
+  int nccl_max_ctas = 0;       // thread blocks of a collective at most; 0: NCCL's own choice
   std::optional<std::uint64_t> device_budget_bytes;  // imposed limit on device memory
   std::optional<std::uint64_t> pinned_budget_bytes;  // imposed limit on pinned memory
   std::optional<int> pin_fails_on_rank;              // this rank's pinned allocations are refused
@@ -60,6 +65,9 @@ struct RunRequest {
   config::ParallelConfig parallel;
   RequestSpec requests;
   PlatformSpec platform;
+  // Set: forwards of several arms are timed in place of serving requests; `options` are those of
+  // the first arm.
+  std::optional<ThroughputSpec> throughput;
 };
 
 enum class Outcome : std::uint8_t { kRuns, kRejected, kFallsBack, kFailsClosed };
@@ -103,6 +111,14 @@ struct TrafficLedger {
   }
 };
 
+// What the rank's process held around a run: engine/resource_watch.h.
+struct ResourceChange {
+  telemetry::ProcessResources before;
+  telemetry::ProcessResources after;
+};
+
+struct ThroughputReport;  // engine/throughput_report.h
+
 struct RankReport {
   int rank = 0;
   comm::Coordinates coordinates;
@@ -117,8 +133,13 @@ struct RankReport {
   // How this rank alone ended: empty when it did what was asked, whatever became of others.
   std::string code;
   std::string message;
-  std::vector<int> weight_group;  // world ranks that share its weights; empty: nobody
-  std::uint64_t fault_count = 0;  // calls that the fault plan let fail here
+  std::vector<int> weight_group;            // world ranks that share its weights; empty: nobody
+  std::uint64_t fault_count = 0;            // calls that the fault plan let fail here
+  std::optional<ResourceChange> resources;  // none when nobody could count
+  // disable() met a stream that was still busy and gave its buffers to the process on purpose.
+  bool abandoned_buffers = false;
+  // Of a throughput run that got to its end; the rest of the report is then the first arm's.
+  std::shared_ptr<const ThroughputReport> throughput;
 };
 
 // The same on every rank that took part, except `ranks`, which only world rank 0 fills.

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "config/option_rows.h"
+#include "engine/throughput_json.h"
 
 namespace dlo::engine {
 
@@ -51,6 +52,22 @@ EffectiveTransfer effective_from_json(const json& object) {
   return effective;
 }
 
+json counts_to_json(const telemetry::ProcessResources& counts) {
+  json object = json::object();
+  for (const auto& row : telemetry::resource_rows()) {
+    object[std::string(row.name)] = counts.*row.figure;
+  }
+  return object;
+}
+
+telemetry::ProcessResources counts_from_json(const json& object) {
+  telemetry::ProcessResources counts;
+  for (const auto& row : telemetry::resource_rows()) {
+    object.at(std::string(row.name)).get_to(counts.*row.figure);
+  }
+  return counts;
+}
+
 json optional_json(const auto& value) {
   return value ? json(*value) : json(nullptr);
 }
@@ -64,6 +81,8 @@ json crash_to_json(const platform::CrashFault& crash) {
 
 json platform_to_json(const PlatformSpec& platform) {
   return json{{"device", platform.device},
+              {"share_devices", platform.share_devices},
+              {"nccl_max_ctas", platform.nccl_max_ctas},
               {"device_budget_bytes", optional_json(platform.device_budget_bytes)},
               {"pinned_budget_bytes", optional_json(platform.pinned_budget_bytes)},
               {"pin_fails_on_rank", optional_json(platform.pin_fails_on_rank)},
@@ -101,7 +120,23 @@ json request_to_json(const RunRequest& request) {
               {"options", config::options_to_json(request.options)},
               {"parallel", config::parallel_to_json(request.parallel)},
               {"requests", request.requests},
-              {"platform", platform_to_json(request.platform)}};
+              {"platform", platform_to_json(request.platform)},
+              {"throughput", throughput_spec_to_json(request.throughput)}};
+}
+
+json resources_to_json(const std::optional<ResourceChange>& change) {
+  if (!change) {
+    return nullptr;
+  }
+  return json{{"before", counts_to_json(change->before)}, {"after", counts_to_json(change->after)}};
+}
+
+std::optional<ResourceChange> resources_from_json(const json& object) {
+  if (object.is_null()) {
+    return std::nullopt;
+  }
+  return ResourceChange{counts_from_json(object.at("before")),
+                        counts_from_json(object.at("after"))};
 }
 
 json effective_to_json(const EffectiveTransfer& effective) {
@@ -136,7 +171,11 @@ json rank_report_to_json(const RankReport& report) {
               {"code", report.code},
               {"message", report.message},
               {"weight_group", report.weight_group},
-              {"fault_count", report.fault_count}};
+              {"fault_count", report.fault_count},
+              {"resources", resources_to_json(report.resources)},
+              {"abandoned_buffers", report.abandoned_buffers},
+              {"throughput",
+               report.throughput ? throughput_report_to_json(*report.throughput) : json(nullptr)}};
 }
 
 RankReport rank_report_from_json(const json& object) {
@@ -155,6 +194,12 @@ RankReport rank_report_from_json(const json& object) {
   object.at("message").get_to(report.message);
   object.at("weight_group").get_to(report.weight_group);
   object.at("fault_count").get_to(report.fault_count);
+  report.resources = resources_from_json(object.at("resources"));
+  object.at("abandoned_buffers").get_to(report.abandoned_buffers);
+  if (!object.at("throughput").is_null()) {
+    report.throughput = std::make_shared<const ThroughputReport>(
+        throughput_report_from_json(object.at("throughput")));
+  }
   return report;
 }
 

@@ -10,18 +10,19 @@
 #include "engine/checkpoint_model.h"
 #include "engine/injected_faults.h"
 #include "engine/latent_pipeline.h"
+#include "engine/lent_tensors.h"
+#include "engine/rank_measurements.h"
+#include "engine/rank_platform.h"
 #include "engine/request_wave.h"
+#include "engine/timing_observer.h"
 #include "host_weights/ordinary_loader.h"
 #include "model/latent_ops.h"
-#include "platform/cpu/cpu_device.h"
 #include "platform/cpu/thread_executor.h"
 #include "platform/posix/steady_clock.h"
 #include "telemetry/copy_ledger.h"
-#include "telemetry/smaps_rollup.h"
+#include "telemetry/timing_decorators.h"
 
 namespace dlo::engine {
-
-using platform::MemoryPurpose;
 
 namespace {
 
@@ -39,10 +40,12 @@ Refusal refusal_of(const std::exception& error) {
 
 struct Worker::State {
   State(const RunEnvironment& env, const RunRequest& run, const config::OffloadConfig& normal,
-        const comm::Topology& shape)
+        const comm::Topology& shape, const WorkerHooks& given_hooks)
       : environment(env),
         request(run),
-        faults(run.platform, *env.world, *env.files, clock, env.before_crash),
+        hooks(given_hooks),
+        rank_platform(make_rank_platform(run.platform, *env.world, clock)),
+        faults(run.platform, rank_platform->world(), *env.files, clock, env.before_crash),
         config(faults.adjust(normal)),
         topology(shape),
         coordinates(comm::coordinates_of(shape, env.world->rank())),
@@ -58,7 +61,9 @@ struct Worker::State {
 
   const RunEnvironment& environment;
   const RunRequest& request;
+  const WorkerHooks hooks;
   platform::SteadyClock clock;
+  std::unique_ptr<RankPlatform> rank_platform;
   InjectedFaults faults;
   const config::OffloadConfig config;
   comm::Topology topology;
@@ -77,7 +82,9 @@ struct Worker::State {
   std::unique_ptr<comm::ControlGroup> weight_control;
   std::unique_ptr<comm::Communicator> weight_communicator;
   std::unique_ptr<backend::OffloadBackend> backend;
+  std::optional<TimingObserver> timing_observer;
   std::unique_ptr<LatentPipeline> pipeline;
+  telemetry::ProcessResources left;  // by shutdown()
 
   void event(std::string text) { report.events.push_back(std::move(text)); }
   [[nodiscard]] Deadline deadline() const { return Deadline::after(clock.now(), timeout); }
@@ -89,8 +96,6 @@ struct Worker::State {
   Status enable_backend();
   Status make_pipeline();
   Status serve_requests();
-  void measure_memory();
-  void measure_traffic();
   void release(std::string_view name, const std::function<void()>& action) noexcept;
 
   // Runs `step`, turns exceptions into refusals and tells the peers about either.
@@ -116,17 +121,21 @@ Status Worker::State::guarded(std::string_view operation, const std::function<St
 }
 
 Status Worker::State::make_device() {
-  const auto& spec = request.platform;
-  platform::CpuDeviceOptions options;
-  options.rank = context.rank;
-  options.device_budget_bytes = spec.device_budget_bytes.value_or(options.device_budget_bytes);
-  options.pinned_budget_bytes = spec.pinned_budget_bytes.value_or(options.pinned_budget_bytes);
-  options.join_timeout = timeout;
-  device = faults.decorate(platform::make_cpu_device(options, clock, *context.failure_signal));
+  if (auto status = rank_platform->status(); !status.ok()) {
+    return status;
+  }
+  auto made = rank_platform->make_device(*context.failure_signal);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  device = faults.decorate(std::move(made).value());
   if (environment.decorate_device) {
     device = environment.decorate_device(std::move(device));
   }
   device = std::make_unique<telemetry::LedgerDevice>(std::move(device), ledger);
+  if (hooks.timing != nullptr) {
+    device = std::make_unique<telemetry::TimingDevice>(std::move(device), *hooks.timing);
+  }
   // Reductions split by thread count: one thread on every rank, so that runs can be compared.
   model::launch_set_compute_threads(*device, 1);
   event("device");
@@ -149,6 +158,11 @@ Status Worker::State::make_model() {
 }
 
 Status Worker::State::load_weights() {
+  if (hooks.shared_tensors != nullptr && *hooks.shared_tensors != nullptr) {
+    host_tensors = std::make_unique<LentTensors>(**hooks.shared_tensors);
+    event("load: shared");
+    return {};
+  }
   platform::ThreadExecutor executor(host_weights::kDefaultLoadThreads);
   host_weights::LoadRequest load;
   load.tensors = table.tensors();
@@ -162,6 +176,10 @@ Status Worker::State::load_weights() {
     return loaded.refusal();
   }
   host_tensors = std::move(loaded->tensors);
+  if (hooks.shared_tensors != nullptr) {
+    *hooks.shared_tensors = std::move(host_tensors);
+    host_tensors = std::make_unique<LentTensors>(**hooks.shared_tensors);
+  }
   for (const auto& name : loaded->report.tolerated) {
     event("not in the checkpoint, tolerated: " + name);
   }
@@ -185,8 +203,12 @@ Status Worker::State::make_weight_group() {
   if (!communicator.ok()) {
     return communicator.refusal();
   }
-  weight_communicator =
-      std::make_unique<telemetry::LedgerCommunicator>(std::move(communicator).value(), ledger);
+  weight_communicator = std::make_unique<telemetry::LedgerCommunicator>(
+      rank_platform->reach(std::move(communicator).value()), ledger);
+  if (hooks.timing != nullptr) {
+    weight_communicator = std::make_unique<telemetry::TimingCommunicator>(
+        std::move(weight_communicator), *hooks.timing);
+  }
   event("weight group");
   return {};
 }
@@ -211,7 +233,11 @@ Status Worker::State::enable_backend() {
     event(step);
   }
   if (status.ok()) {
-    model.transformer->set_observer(backend->observer(0));
+    auto* observer = backend->observer(0);
+    if (hooks.timing != nullptr && observer != nullptr) {
+      observer = &timing_observer.emplace(*observer, *hooks.timing);
+    }
+    model.transformer->set_observer(observer);
     event("enable");
   }
   return status;
@@ -255,41 +281,6 @@ Status Worker::State::serve_requests() {
   return {};
 }
 
-void Worker::State::measure_memory() {
-  auto& owned = report.owned;
-  const auto pinned = device->pinned_memory();
-  const auto pageable = device->pageable_memory();
-  owned.pinned_now = pinned.now_bytes;
-  owned.pinned_peak = pinned.peak_bytes;
-  const auto operand_bytes = pipeline != nullptr ? pipeline->host_operand_bytes() : 0;
-  owned.host_private_now = pinned.now_bytes + pageable.now_bytes - operand_bytes;
-  owned.host_private_peak = pinned.peak_bytes + pageable.peak_bytes;
-  for (const auto purpose : {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot,
-                             MemoryPurpose::kResident, MemoryPurpose::kNonBlock}) {
-    owned.device_now += device->device_memory(purpose).now_bytes;
-    owned.device_peak += device->device_memory(purpose).peak_bytes;
-  }
-  if (const auto rollup = telemetry::read_smaps_rollup(*environment.files); rollup.ok()) {
-    report.process = {rollup->rss_bytes.value_or(0), rollup->pss_bytes.value_or(0),
-                      rollup->private_dirty_bytes.value_or(0)};
-  }
-}
-
-void Worker::State::measure_traffic() {
-  auto& traffic = report.traffic;
-  const auto h2d = ledger.at(platform::Site::kH2d);
-  const auto gather = ledger.at(platform::Site::kGather);
-  traffic.h2d_calls = h2d.calls;
-  traffic.h2d_bytes = h2d.bytes;
-  traffic.gather_calls = gather.calls;
-  traffic.gather_bytes = gather.bytes;
-  const auto planned = backend->planned_traffic({traffic.forward_count});
-  traffic.h2d_bytes_planned = planned.h2d_bytes;
-  traffic.gather_bytes_planned = planned.gather_bytes;
-  report.owned.device_limit = backend->memory_plan().device_limit_bytes();
-  report.owned.host_private_limit = backend->memory_plan().host_store_bytes;
-}
-
 void Worker::State::release(std::string_view name, const std::function<void()>& action) noexcept {
   try {
     action();
@@ -300,8 +291,9 @@ void Worker::State::release(std::string_view name, const std::function<void()>& 
 }
 
 Worker::Worker(const RunEnvironment& environment, const RunRequest& request,
-               const config::OffloadConfig& config, const comm::Topology& topology)
-    : state_(std::make_unique<State>(environment, request, config, topology)) {}
+               const config::OffloadConfig& config, const comm::Topology& topology,
+               const WorkerHooks& hooks)
+    : state_(std::make_unique<State>(environment, request, config, topology, hooks)) {}
 
 Worker::~Worker() {
   shutdown();
@@ -331,13 +323,31 @@ Status Worker::serve() {
   return state_->guarded("serve", [this] { return state_->serve_requests(); });
 }
 
+Status Worker::guard(std::string_view operation, const std::function<Status()>& step) {
+  return state_->guarded(operation, step);
+}
+
+WorkerParts Worker::parts() {
+  auto& s = *state_;
+  require(s.pipeline != nullptr, "parts of a worker that has not started");
+  return {*s.device, *s.model.transformer, *s.pipeline, *s.backend, s.weight_communicator.get()};
+}
+
+void Worker::count_forwards(std::uint64_t count) {
+  state_->report.traffic.forward_count += count;
+}
+
 void Worker::measure() {
   state_->report.fault_count = state_->faults.strike_count();
-  if (state_->device != nullptr) {
-    state_->measure_memory();
+  auto& s = *state_;
+  if (s.device != nullptr) {
+    measure_memory(
+        *s.device,
+        s.pipeline != nullptr ? s.pipeline->host_operand_bytes() : LatentPipeline::OperandBytes{},
+        *s.environment.files, s.report);
   }
-  if (state_->backend != nullptr && state_->pipeline != nullptr) {
-    state_->measure_traffic();
+  if (s.backend != nullptr && s.pipeline != nullptr) {
+    measure_traffic(s.ledger, *s.backend, s.report);
   }
 }
 
@@ -348,6 +358,7 @@ void Worker::shutdown() noexcept {
       s.event("disable: " + problem);
     }
     s.event("disable");
+    s.report.abandoned_buffers = s.backend->abandoned_buffers();
     s.release("backend", [&s] { s.backend.reset(); });
   }
   s.release("pipeline", [&s] { s.pipeline.reset(); });
@@ -360,7 +371,14 @@ void Worker::shutdown() noexcept {
     s.table.dits.clear();
     s.model.transformer.reset();
   });
+  if (s.device != nullptr) {
+    telemetry::add_device_books(*s.device, s.left);
+  }
   s.release("device", [&s] { s.device.reset(); });
+}
+
+const telemetry::ProcessResources& Worker::left_on_device() const {
+  return state_->left;
 }
 
 const RankReport& Worker::report() const {

@@ -1,0 +1,71 @@
+// Goal: the CUDA side of engine/rank_platform.h; compiled in builds with DLO_WITH_CUDA.
+#include <optional>
+#include <utility>
+
+#include "comm/nccl/nccl_world.h"
+#include "comm/staged_communicator.h"
+#include "engine/rank_platform.h"
+#include "platform/cuda/cuda_device.h"
+#include "platform/cuda/cuda_inventory.h"
+
+namespace dlo::engine {
+
+namespace {
+
+class CudaRankPlatform : public RankPlatform {
+ public:
+  CudaRankPlatform(const PlatformSpec& spec, comm::World& world, platform::Clock& clock)
+      : spec_(spec), world_(world), clock_(clock) {
+    const auto place = world.node_place();
+    const int device_count = platform::cuda_device_count();
+    shared_ = place.local_size > device_count;
+    chosen_ = platform::choose_cuda_device(place.local_rank, place.local_size, device_count,
+                                           spec.share_devices);
+    // NCCL refuses two ranks of a communicator on one device.
+    if (chosen_.ok() && !shared_) {
+      nccl_.emplace(world, comm::NcclOptions{*chosen_, spec.nccl_max_ctas}, clock);
+    }
+  }
+
+  [[nodiscard]] Status status() const override {
+    return chosen_.ok() ? Status{} : Status(chosen_.refusal());
+  }
+  [[nodiscard]] comm::World& world() override {
+    return nccl_ ? static_cast<comm::World&>(*nccl_) : world_;
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<platform::Device>> make_device(
+      FailureSignal& signal) override {
+    platform::CudaDeviceOptions options;
+    options.rank = world_.rank();
+    options.ordinal = *chosen_;
+    options.device_budget_bytes = spec_.device_budget_bytes.value_or(options.device_budget_bytes);
+    options.pinned_budget_bytes = spec_.pinned_budget_bytes.value_or(options.pinned_budget_bytes);
+    options.clear_timeout =
+        static_cast<Nanoseconds>(spec_.wait_timeout_s * static_cast<double>(kSecond));
+    return platform::make_cuda_device(options, clock_, signal);
+  }
+
+  [[nodiscard]] std::unique_ptr<comm::Communicator> reach(
+      std::unique_ptr<comm::Communicator> communicator) override {
+    return nccl_ ? std::move(communicator)
+                 : std::make_unique<comm::StagedCommunicator>(std::move(communicator));
+  }
+
+ private:
+  const PlatformSpec& spec_;
+  comm::World& world_;
+  platform::Clock& clock_;
+  bool shared_ = false;
+  Result<int> chosen_ = 0;
+  std::optional<comm::NcclWorld> nccl_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankPlatform> make_cuda_rank_platform(const PlatformSpec& spec, comm::World& world,
+                                                      platform::Clock& clock) {
+  return std::make_unique<CudaRankPlatform>(spec, world, clock);
+}
+
+}  // namespace dlo::engine

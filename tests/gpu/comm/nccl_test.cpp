@@ -1,0 +1,179 @@
+// Goal: NCCL communicators gather as the seam says, one rank a GPU; a rank that never comes, to the
+// start or to a gather, ends everybody by name within the deadline; staged gathers give the same
+// bytes where ranks share a GPU. Method: under mpirun with 1, 2 and 4 ranks.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "base/codes.h"
+#include "comm/mpi/mpi_world.h"
+#include "comm/nccl/nccl_world.h"
+#include "comm/staged_communicator.h"
+#include "platform/cuda/cuda_device.h"
+#include "platform/cuda/cuda_inventory.h"
+#include "platform/posix/steady_clock.h"
+
+namespace dlo::comm {
+namespace {
+
+using platform::MemoryPurpose;
+using platform::OpLabel;
+using platform::Site;
+using platform::StreamKind;
+
+constexpr OpLabel kLabel{Site::kGather, 0, 2, 1, 0};
+constexpr Nanoseconds kLong = 60 * kSecond;
+
+platform::SteadyClock& clock_of_test() {
+  static platform::SteadyClock clock;
+  return clock;
+}
+
+std::unique_ptr<MpiWorld>& mpi_world() {
+  static std::unique_ptr<MpiWorld> world;
+  return world;
+}
+
+std::vector<int> all_ranks() {
+  std::vector<int> ranks(static_cast<std::size_t>(mpi_world()->size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+Deadline in(Nanoseconds timeout) {
+  return Deadline::after(clock_of_test().now(), timeout);
+}
+
+// A byte that tells rank and position apart.
+std::byte value_of(std::uint64_t rank, std::uint64_t position) {
+  return static_cast<std::byte>((rank * 97 + position * 31) % 251);
+}
+
+class NcclTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto started = MpiWorld::start(nullptr, nullptr, MpiWorldOptions{}, clock_of_test());
+    ASSERT_TRUE(started.ok()) << started.refusal().message();
+    mpi_world() = std::move(*started);
+  }
+  static void TearDownTestSuite() {
+    if (mpi_world()) {
+      EXPECT_EQ(mpi_world()->leave(0), 0);
+    }
+    mpi_world().reset();
+  }
+
+  // Skips unless there are GPUs enough; with `share` one is enough.
+  bool have_devices(bool share) {
+    const int count = platform::cuda_device_count();
+    return count > 0 && (share || count >= mpi_world()->node_place().local_size);
+  }
+  std::unique_ptr<platform::Device> make_device() {
+    platform::CudaDeviceOptions options;
+    options.rank = mpi_world()->rank();
+    options.ordinal = mpi_world()->node_place().local_rank % platform::cuda_device_count();
+    return platform::make_cuda_device(options, clock_of_test(), mpi_world()->failure_signal());
+  }
+  NcclWorld nccl_world(const platform::Device& device) {
+    return NcclWorld(*mpi_world(), NcclOptions{device.native_stream(StreamKind::kComm).ordinal, 0},
+                     clock_of_test());
+  }
+
+  // Gathers pieces of several sizes and looks at every byte.
+  void expect_gathers(platform::Device& device, Communicator& communicator) {
+    const auto size = static_cast<std::uint64_t>(communicator.size());
+    const auto rank = static_cast<std::uint64_t>(communicator.rank());
+    for (const std::uint64_t bytes : {std::uint64_t{256}, kMiB, 5 * kMiB + 512}) {
+      const auto host = device.allocate_pinned(bytes * size, MemoryPurpose::kStaging).value();
+      const auto input = device.allocate_device(bytes, MemoryPurpose::kInputSlot).value();
+      const auto output = device.allocate_device(bytes * size, MemoryPurpose::kSlot).value();
+      for (std::uint64_t i = 0; i < bytes; ++i) {
+        host->span()[i] = value_of(rank, i);
+      }
+      device.copy_to_device(StreamKind::kComm, input->span(), host->span().first(bytes), kLabel);
+      communicator.all_gather(device, StreamKind::kComm, input->span(), output->span(), kLabel);
+      device.copy_to_host(StreamKind::kComm, host->span(), output->span(), kLabel);
+      const auto status = device.synchronize(in(kLong));
+      ASSERT_TRUE(status.ok()) << status.refusal().message();
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = 0; i < bytes * size; ++i) {
+        wrong += host->span()[i] != value_of(i / bytes, i % bytes) ? 1 : 0;
+      }
+      EXPECT_EQ(wrong, 0U) << "with pieces of " << bytes << " bytes";
+    }
+  }
+};
+
+TEST_F(NcclTest, Gathers_PlaceEveryRank) {
+  if (!have_devices(false)) {
+    GTEST_SKIP() << "fewer CUDA devices than ranks";
+  }
+  const auto device = make_device();
+  auto world = nccl_world(*device);
+  auto made = world.make_communicator(all_ranks(), "weights", in(kLong), kLong);
+  ASSERT_TRUE(made.ok()) << made.refusal().message();
+  expect_gathers(*device, **made);
+}
+
+TEST_F(NcclTest, StagedGathers_PlaceEveryRankOnSharedDevices) {
+  if (!have_devices(true)) {
+    GTEST_SKIP() << "no CUDA device can be used on this machine";
+  }
+  const auto device = make_device();
+  auto made = mpi_world()->make_communicator(all_ranks(), "staged", in(kLong), kLong);
+  ASSERT_TRUE(made.ok()) << made.refusal().message();
+  StagedCommunicator staged(std::move(*made));
+  expect_gathers(*device, staged);
+}
+
+TEST_F(NcclTest, AbortedCommunicator_FailsTheNextGatherByName) {
+  if (!have_devices(false)) {
+    GTEST_SKIP() << "fewer CUDA devices than ranks";
+  }
+  const auto device = make_device();
+  auto world = nccl_world(*device);
+  auto made = world.make_communicator(all_ranks(), "aborted", in(kLong), kLong);
+  ASSERT_TRUE(made.ok()) << made.refusal().message();
+  (*made)->abort();
+  const auto input = device->allocate_device(256, MemoryPurpose::kInputSlot).value();
+  const auto size = static_cast<std::uint64_t>(mpi_world()->size());
+  const auto output = device->allocate_device(256 * size, MemoryPurpose::kSlot).value();
+  (*made)->all_gather(*device, StreamKind::kComm, input->span(), output->span(), kLabel);
+  EXPECT_EQ(device->failure()->code, codes::kCollectiveFailed);
+  static_cast<void>(mpi_world()->control().exchange("aborted", "", in(kLong)));
+  mpi_world()->reset_failures();
+}
+
+// The last rank stays away from one gather; the others leave by deadline or by its name, and the
+// abort lets their device come to rest.
+TEST_F(NcclTest, RankThatNeverJoinsAGather_EndsTheOthersAndTheDeviceRests) {
+  if (!have_devices(false) || mpi_world()->size() == 1) {
+    GTEST_SKIP() << "needs two ranks with a CUDA device each";
+  }
+  const auto device = make_device();
+  auto world = nccl_world(*device);
+  auto made = world.make_communicator(all_ranks(), "never", in(kLong), kLong);
+  ASSERT_TRUE(made.ok()) << made.refusal().message();
+  const auto size = static_cast<std::uint64_t>(mpi_world()->size());
+  const auto input = device->allocate_device(kMiB, MemoryPurpose::kInputSlot).value();
+  const auto output = device->allocate_device(kMiB * size, MemoryPurpose::kSlot).value();
+  const auto event = device->create_event();
+  if (mpi_world()->rank() + 1 < mpi_world()->size()) {
+    (*made)->all_gather(*device, StreamKind::kComm, input->span(), output->span(), kLabel);
+    device->record(event, StreamKind::kComm, kLabel);
+    EXPECT_EQ(device->wait_host(event, in(2 * kSecond), kLabel).refusal().code,
+              codes::kDeadlineExceeded);
+    (*made)->abort();
+    const auto rests = in(kLong);
+    while (!device->query(event) && !rests.expired(clock_of_test().now())) {
+      clock_of_test().sleep(kMillisecond);
+    }
+    EXPECT_TRUE(device->query(event)) << "the aborted kernel still runs";
+  }
+  static_cast<void>(mpi_world()->control().exchange("never", "", in(kLong)));
+  mpi_world()->reset_failures();
+}
+
+}  // namespace
+}  // namespace dlo::comm

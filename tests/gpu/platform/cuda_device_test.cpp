@@ -1,0 +1,239 @@
+// Goal: the CUDA device keeps the seam's promises: stream order, exact-size pinned memory, books
+// and budgets, refusals that leave the device usable, failures that stay, and host waits that end
+// by deadline. Method: host tasks held back by gates, so that no outcome depends on time.
+#include "platform/cuda/cuda_device.h"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/codes.h"
+#include "base/error.h"
+#include "platform/cuda/cuda_inventory.h"
+#include "platform/posix/steady_clock.h"
+
+namespace dlo::platform {
+namespace {
+
+constexpr OpLabel kLabel{Site::kCompute, 0, 5, 1, -1};
+
+// Holds a stream back until it is opened; opens itself when a test fails before it does.
+class Gate {
+ public:
+  ~Gate() { open(); }
+  void open() { open_.store(true); }
+  void pass() const {
+    while (!open_.load()) {
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::atomic<bool> open_{false};
+};
+
+class CudaDeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (cuda_device_count() == 0) {
+      GTEST_SKIP() << "no CUDA device can be used on this machine";
+    }
+  }
+  std::unique_ptr<Device> device(CudaDeviceOptions options = {}) {
+    options.rank = 3;
+    return make_cuda_device(options, clock_, *signal_);
+  }
+  [[nodiscard]] Deadline soon() const { return Deadline::after(clock_.now(), 20 * kMillisecond); }
+  [[nodiscard]] Deadline late() const { return Deadline::after(clock_.now(), 30 * kSecond); }
+
+  SteadyClock clock_;
+  std::unique_ptr<FailureSignal> signal_ = make_local_failure_signal();
+};
+
+TEST_F(CudaDeviceTest, Wait_HoldsItsStreamUntilTheRecord) {
+  Gate gate;
+  const auto dev = device();
+  const EventId first = dev->create_event();
+  const EventId second = dev->create_event();
+  dev->launch_host(
+      StreamKind::kCopy, [&gate] { gate.pass(); }, kLabel);
+  dev->record(first, StreamKind::kCopy, kLabel);
+  dev->wait(StreamKind::kCompute, first, kLabel);
+  dev->record(second, StreamKind::kCompute, kLabel);
+  EXPECT_FALSE(dev->query(first));
+  EXPECT_FALSE(dev->query(second));
+  gate.open();
+  EXPECT_TRUE(dev->wait_host(second, late(), kLabel).ok());
+  EXPECT_TRUE(dev->query(first));
+}
+
+TEST_F(CudaDeviceTest, UnrecordedEvent_HoldsNothing) {
+  const auto dev = device();
+  const EventId event = dev->create_event();
+  EXPECT_TRUE(dev->query(event));
+  dev->wait(StreamKind::kCompute, event, kLabel);
+  EXPECT_TRUE(dev->wait_host(event, late(), kLabel).ok());
+  EXPECT_TRUE(dev->synchronize(late()).ok());
+}
+
+TEST_F(CudaDeviceTest, NewDeviceMemory_IsClearedAndCopiesMoveBytesBothWays) {
+  const auto dev = device();
+  constexpr std::uint64_t kBytes = 3 * kMiB + 17;
+  const auto host = dev->allocate_pinned(kBytes, MemoryPurpose::kStaging).value();
+  const auto back = dev->allocate_pinned(kBytes, MemoryPurpose::kStaging).value();
+  const auto memory = dev->allocate_device(kBytes, MemoryPurpose::kSlot).value();
+  std::memset(back->span().data(), 0x5a, kBytes);
+  dev->copy_to_host(StreamKind::kCopy, back->span(), memory->span(), kLabel);
+  ASSERT_TRUE(dev->synchronize(late()).ok());
+  EXPECT_TRUE(std::all_of(back->span().begin(), back->span().end(),
+                          [](std::byte value) { return value == std::byte{0}; }));
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    host->span()[i] = static_cast<std::byte>(i * 31 % 251);
+  }
+  dev->copy_to_device(StreamKind::kCopy, memory->span(), host->span(), kLabel);
+  dev->copy_to_device(StreamKind::kCopy, {}, {}, kLabel);
+  dev->copy_to_host(StreamKind::kCopy, back->span(), memory->span(), kLabel);
+  ASSERT_TRUE(dev->synchronize(late()).ok());
+  EXPECT_EQ(std::memcmp(back->span().data(), host->span().data(), kBytes), 0);
+  EXPECT_THROW(dev->copy_to_device(StreamKind::kCopy, memory->span(), {}, kLabel), LogicError);
+}
+
+TEST_F(CudaDeviceTest, PinnedMemory_IsPinnedFromTheStartAndOfExactSize) {
+  const auto dev = device();
+  constexpr std::uint64_t kBytes = 65 * kMiB + 1;
+  const auto buffer = dev->allocate_pinned(kBytes, MemoryPurpose::kHostShard).value();
+  EXPECT_EQ(dev->pinned_memory().now_bytes, kBytes);
+  cudaPointerAttributes attributes{};
+  for (const std::uint64_t offset : {std::uint64_t{0}, kBytes - 1}) {
+    ASSERT_EQ(cudaPointerGetAttributes(&attributes, buffer->span().data() + offset), cudaSuccess);
+    EXPECT_EQ(attributes.type, cudaMemoryTypeHost);
+  }
+}
+
+TEST_F(CudaDeviceTest, MemoryBeyondTheMachine_IsRefusedAndTheDeviceGoesOn) {
+  const auto dev = device();
+  const auto refused = dev->allocate_device(std::uint64_t{1} << 50, MemoryPurpose::kSlot);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.refusal().code, codes::kDeviceOutOfMemory);
+  EXPECT_NE(refused.refusal().what.find("cudaErrorMemoryAllocation"), std::string::npos);
+  EXPECT_EQ(dev->device_memory().now_bytes, 0U);
+  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess) << "the pending error was not drained";
+  EXPECT_TRUE(dev->allocate_device(kMiB, MemoryPurpose::kSlot).ok());
+  EXPECT_FALSE(dev->failure().has_value());
+}
+
+TEST_F(CudaDeviceTest, Budgets_RefuseOnTheByte) {
+  CudaDeviceOptions options;
+  options.device_budget_bytes = kMiB;
+  options.pinned_budget_bytes = 2 * kMiB;
+  const auto dev = device(options);
+  EXPECT_EQ(dev->allocate_device(kMiB + 1, MemoryPurpose::kSlot).refusal().code,
+            codes::kDeviceOutOfMemory);
+  EXPECT_EQ(dev->allocate_pinned(2 * kMiB + 1, MemoryPurpose::kHostShard).refusal().code,
+            codes::kPinFailed);
+  const auto fits = dev->allocate_device(kMiB, MemoryPurpose::kSlot);
+  EXPECT_TRUE(fits.ok());
+  EXPECT_EQ(dev->device_memory(MemoryPurpose::kSlot).peak_bytes, kMiB);
+}
+
+TEST_F(CudaDeviceTest, StuckStream_EndsTheWaitAtItsDeadline) {
+  Gate gate;
+  const auto dev = device();
+  const EventId event = dev->create_event();
+  dev->launch_host(
+      StreamKind::kComm, [&gate] { gate.pass(); }, kLabel);
+  dev->record(event, StreamKind::kComm, kLabel);
+  const auto status = dev->wait_host(event, soon(), kLabel);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.refusal().code, codes::kDeadlineExceeded);
+  EXPECT_EQ(dev->synchronize(soon()).refusal().code, codes::kDeadlineExceeded);
+  gate.open();
+  EXPECT_TRUE(dev->synchronize(late()).ok());
+}
+
+TEST_F(CudaDeviceTest, FailureOfAPeer_EndsTheWait) {
+  Gate gate;
+  const auto dev = device();
+  const EventId event = dev->create_event();
+  dev->launch_host(
+      StreamKind::kComm, [&gate] { gate.pass(); }, kLabel);
+  dev->record(event, StreamKind::kComm, kLabel);
+  signal_->raise(Failure{std::string(codes::kPeerFailed), 1, -1, "gather", "gone"});
+  EXPECT_EQ(dev->wait_host(event, late(), kLabel).refusal().code, codes::kPeerFailed);
+}
+
+TEST_F(CudaDeviceTest, ThrowingTask_FailsForGoodWithItsCode) {
+  for (const bool on_host : {false, true}) {
+    signal_ = make_local_failure_signal();
+    const auto dev = device();
+    const auto task = [] {
+      throw RunError(refuse(codes::kStaleSlot, "slot 1 holds block 4", "block 5", "none"));
+    };
+    const EventId event = dev->create_event();
+    if (on_host) {
+      dev->launch_host(StreamKind::kCompute, task, kLabel);
+    } else {
+      dev->launch(StreamKind::kCompute, task, kLabel);
+    }
+    std::atomic<bool> ran{false};
+    dev->launch_host(
+        StreamKind::kCompute, [&ran] { ran.store(true); }, kLabel);
+    dev->record(event, StreamKind::kCompute, kLabel);
+    EXPECT_EQ(dev->wait_host(event, late(), kLabel).refusal().code, codes::kStaleSlot);
+    EXPECT_EQ(dev->failure()->code, codes::kStaleSlot);
+    ASSERT_TRUE(signal_->poll().has_value());
+    EXPECT_EQ(signal_->poll()->rank, 3);
+    EXPECT_EQ(signal_->poll()->block, 5);
+    static_cast<void>(cudaDeviceSynchronize());
+    EXPECT_FALSE(ran.load()) << "an operation behind the failed one ran";
+  }
+}
+
+TEST_F(CudaDeviceTest, TimeMarks_AreInStreamOrderAndAbsentUntilReached) {
+  Gate gate;
+  const auto dev = device();
+  const TimeMarkId first = dev->create_time_mark();
+  const TimeMarkId second = dev->create_time_mark();
+  dev->mark_time(first, StreamKind::kCompute);
+  dev->launch_host(
+      StreamKind::kCompute, [&gate] { gate.pass(); }, kLabel);
+  dev->mark_time(second, StreamKind::kCompute);
+  EXPECT_FALSE(dev->elapsed(first, second).has_value());
+  gate.open();
+  ASSERT_TRUE(dev->synchronize(late()).ok());
+  const auto elapsed = dev->elapsed(first, second);
+  ASSERT_TRUE(elapsed.has_value());
+  EXPECT_GT(*elapsed, 0);
+  EXPECT_EQ(dev->elapsed(first, first), 0);
+}
+
+TEST_F(CudaDeviceTest, NativeStreams_AreThreeOfTheChosenDevice) {
+  const auto dev = device();
+  const auto compute = dev->native_stream(StreamKind::kCompute);
+  EXPECT_TRUE(compute.present());
+  EXPECT_EQ(compute.ordinal, 0);
+  EXPECT_NE(compute.handle, dev->native_stream(StreamKind::kCopy).handle);
+  EXPECT_NE(compute.handle, dev->native_stream(StreamKind::kComm).handle);
+}
+
+TEST_F(CudaDeviceTest, MoreHostTasksThanTheRingHolds_AllRunInOrder) {
+  const auto dev = device();
+  std::vector<int> order;
+  constexpr int kTasks = 1000;
+  for (int i = 0; i < kTasks; ++i) {
+    dev->launch_host(
+        StreamKind::kComm, [&order, i] { order.push_back(i); }, kLabel);
+  }
+  ASSERT_TRUE(dev->synchronize(late()).ok());
+  ASSERT_EQ(order.size(), static_cast<std::size_t>(kTasks));
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+}  // namespace
+}  // namespace dlo::platform
