@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "model/torch_task.h"
+
 namespace dlo::model {
 
 BlockSequence::BlockSequence(std::int32_t ring, std::vector<const TorchBlockBinding*> bindings)
@@ -18,8 +20,8 @@ void BlockSequence::run(platform::Device& device, BlockCompute& compute, DitCall
     label.block = static_cast<std::int32_t>(block);
     device.launch(
         platform::StreamKind::kCompute,
-        [&compute, &call, block, views = bindings_[block]->current()] {
-          compute.compute_block(block, *views, call);
+        [&compute, &call, block, label, views = bindings_[block]->current()] {
+          run_torch_task(label, [&] { compute.compute_block(block, *views, call); });
         },
         label);
     if (observer_ != nullptr) {

@@ -21,7 +21,7 @@ class BlockCompute {
  public:
   virtual ~BlockCompute() = default;
 
-  // Runs on the compute stream, after every block that was launched before.
+  // Runs on the compute stream under c10::InferenceMode, after every block that was launched before.
   virtual void compute_block(std::uint32_t block, const BlockViews& views, DitCall& call) = 0;
 };
 
@@ -34,7 +34,8 @@ class BlockSequence {
   void set_observer(contracts::BlockObserver* observer) { observer_ = observer; }
 
   // Launches every block once, in ring order. Allocates nothing. Throws RunError placeholder_read
-  // when a block is at its placeholder after before_block, and what the observer throws.
+  // when a block is at its placeholder after before_block, and what the observer throws. A torch
+  // exception of a block fails the device as model/torch_task.h says.
   void run(platform::Device& device, BlockCompute& compute, DitCall& call) const;
 
  private:

@@ -79,7 +79,9 @@ class DitModel {
   // Enqueues one forward on the compute stream: embeddings, blocks in order, output.
   // Throws RunError invalid_value (grid) or shape_mismatch (an operand has another shape, dtype or
   // size than the model wants) before anything is enqueued, RunError placeholder_read, and whatever
-  // the observer throws; what was enqueued before still runs.
+  // the observer throws; what was enqueued before still runs. Throws LogicError for a device that
+  // is not the one of ModelOptions::device. On CUDA the launching thread's TorchSession is active
+  // (model/torch_session.h), and no forward but the first of a grid waits for the device.
   virtual void forward(platform::Device& device, DitCall& call) = 0;
 };
 

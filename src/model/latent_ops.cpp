@@ -2,11 +2,11 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
-#include <c10/core/InferenceMode.h>
 
 #include <utility>
 
 #include "base/error.h"
+#include "model/torch_task.h"
 #include "model/torch_views.h"
 
 namespace dlo::model {
@@ -24,11 +24,7 @@ template <typename Operation>
 void launch(platform::Device& device, Operation operation) {
   device.launch(
       platform::StreamKind::kCompute,
-      [operation = std::move(operation)] {
-        const c10::InferenceMode guard;
-        operation();
-      },
-      kLabel);
+      [operation = std::move(operation)] { run_torch_task(kLabel, operation); }, kLabel);
 }
 
 }  // namespace
@@ -40,13 +36,14 @@ void launch_set_compute_threads(platform::Device& device, int thread_count) {
 
 void launch_fill(platform::Device& device, const DeviceTensor& tensor, float value) {
   require(tensor.dtype == DType::kF32, "launch_fill wants an F32 tensor");
-  launch(device, [view = as_torch(tensor), value] { view.fill_(value); });
+  launch(device, [view = as_torch(tensor, compute_device(device)), value] { view.fill_(value); });
 }
 
 void launch_guidance(platform::Device& device, const DeviceTensor& conditional,
                      const DeviceTensor& unconditional, float scale) {
   require_pair(conditional, unconditional);
-  launch(device, [c = as_torch(conditional), u = as_torch(unconditional), scale] {
+  const ComputeDevice where = compute_device(device);
+  launch(device, [c = as_torch(conditional, where), u = as_torch(unconditional, where), scale] {
     c.sub_(u).mul_(scale).add_(u);
   });
 }
@@ -54,8 +51,10 @@ void launch_guidance(platform::Device& device, const DeviceTensor& conditional,
 void launch_euler_step(platform::Device& device, const DeviceTensor& latents,
                        const DeviceTensor& velocity, float delta_sigma) {
   require_pair(latents, velocity);
-  launch(device,
-         [x = as_torch(latents), v = as_torch(velocity), delta_sigma] { x.add_(v, delta_sigma); });
+  const ComputeDevice where = compute_device(device);
+  launch(device, [x = as_torch(latents, where), v = as_torch(velocity, where), delta_sigma] {
+    x.add_(v, delta_sigma);
+  });
 }
 
 }  // namespace dlo::model

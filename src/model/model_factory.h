@@ -10,6 +10,7 @@
 
 #include "base/dtype.h"
 #include "base/result.h"
+#include "model/compute_device.h"
 #include "model/dit_model.h"
 
 namespace dlo::model {
@@ -22,6 +23,7 @@ enum class AttentionBackend : std::uint8_t {
 struct ModelOptions {
   std::string component = "transformer";  // prefix of every runtime name
   std::int32_t ring = 0;                  // for operation labels
+  ComputeDevice device;                   // of every forward; compute_device(platform device)
   DType runtime_dtype = DType::kF32;      // F32 or BF16: dtype of the weights at run time
   // With BF16: the modules that diffusers keeps in fp32 stay F32, as its _keep_in_fp32_modules.
   bool keep_fp32_modules = true;

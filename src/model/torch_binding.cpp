@@ -8,7 +8,8 @@
 
 namespace dlo::model {
 
-TorchBlockBinding::TorchBlockBinding(const contracts::BlockSpec& block) : block_(block) {}
+TorchBlockBinding::TorchBlockBinding(const contracts::BlockSpec& block, ComputeDevice device)
+    : block_(block), device_(device) {}
 
 TorchBlockBinding::~TorchBlockBinding() = default;
 
@@ -16,7 +17,7 @@ void TorchBlockBinding::add_place(contracts::PlaceIndex place, DeviceSpan span,
                                   const contracts::BlockLayout& layout) {
   require(place == places_.size(),
           fmt::format("place {} of '{}' was announced out of order", place, block_.name));
-  places_.push_back(std::make_shared<const BlockViews>(make_views(block_, span, layout)));
+  places_.push_back(std::make_shared<const BlockViews>(make_views(block_, span, layout, device_)));
 }
 
 void TorchBlockBinding::bind(contracts::PlaceIndex place) noexcept {

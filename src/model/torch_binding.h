@@ -11,6 +11,7 @@
 
 #include "contracts/block_binding.h"
 #include "contracts/parameter_table.h"
+#include "model/compute_device.h"
 
 namespace dlo::model {
 
@@ -19,9 +20,9 @@ using BlockViewsRef = std::shared_ptr<const BlockViews>;
 
 class TorchBlockBinding final : public contracts::BlockBinding {
  public:
-  // `block` outlives the binding; its tensors give dtype, shape and stride of the views. The new
-  // binding is at its placeholder.
-  explicit TorchBlockBinding(const contracts::BlockSpec& block);
+  // `block` outlives the binding; its tensors give dtype, shape and stride of the views. Places are
+  // memory of `device`. The new binding is at its placeholder.
+  explicit TorchBlockBinding(const contracts::BlockSpec& block, ComputeDevice device = {});
   ~TorchBlockBinding() override;
   TorchBlockBinding(const TorchBlockBinding&) = delete;
   TorchBlockBinding& operator=(const TorchBlockBinding&) = delete;
@@ -39,6 +40,7 @@ class TorchBlockBinding final : public contracts::BlockBinding {
 
  private:
   const contracts::BlockSpec& block_;
+  ComputeDevice device_;
   std::vector<BlockViewsRef> places_;
   BlockViewsRef current_;
 };

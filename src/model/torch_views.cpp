@@ -4,19 +4,22 @@
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "base/error.h"
 
 namespace dlo::model {
 
 namespace {
 
-at::Tensor view_at(const contracts::TensorSpec& spec, std::byte* data) {
-  const auto options = at::TensorOptions().dtype(scalar_type(spec.dtype)).device(at::kCPU);
-  if (spec.span_bytes() == 0) {
-    return at::empty(spec.shape, options);
+// The device is named, so that torch does not ask the driver for each address.
+at::Tensor view_at(void* data, const Shape& shape, const std::vector<std::int64_t>& strides,
+                   const at::TensorOptions& options) {
+  auto maker = at::for_blob(data, shape);
+  if (!strides.empty()) {
+    maker.strides(strides);
   }
-  return spec.strides.empty() ? at::from_blob(data, spec.shape, options)
-                              : at::from_blob(data, spec.shape, spec.strides, options);
+  return maker.target_device(options.device()).options(options).make_tensor();
 }
 
 }  // namespace
@@ -33,17 +36,22 @@ at::ScalarType scalar_type(DType dtype) {
   }
 }
 
-at::Tensor as_torch(const DeviceTensor& tensor) {
+at::Device torch_device(ComputeDevice device) {
+  return device.is_cuda() ? at::Device(at::kCUDA, static_cast<at::DeviceIndex>(device.cuda_ordinal))
+                          : at::Device(at::kCPU);
+}
+
+at::Tensor as_torch(const DeviceTensor& tensor, ComputeDevice device) {
   const auto bytes = tensor_bytes(tensor.shape, tensor.dtype);
   require(bytes && tensor.span.bytes >= *bytes,
           fmt::format("a device tensor of shape {} has only {} bytes", shape_text(tensor.shape),
                       tensor.span.bytes));
-  const auto options = at::TensorOptions().dtype(scalar_type(tensor.dtype)).device(at::kCPU);
-  return at::from_blob(tensor.span.data, tensor.shape, options);
+  return view_at(tensor.span.data, tensor.shape, {},
+                 at::device(torch_device(device)).dtype(scalar_type(tensor.dtype)));
 }
 
 BlockViews make_views(const contracts::BlockSpec& block, DeviceSpan span,
-                      const contracts::BlockLayout& layout) {
+                      const contracts::BlockLayout& layout, ComputeDevice device) {
   require(span.bytes >= layout.bytes(), fmt::format("a place of '{}' has {} bytes, its layout {}",
                                                     block.name, span.bytes, layout.bytes()));
   require(layout.entries().size() == block.tensors.size(),
@@ -54,8 +62,12 @@ BlockViews make_views(const contracts::BlockSpec& block, DeviceSpan span,
   BlockViews views;
   views.tensors.resize(block.tensors.size());
   for (const auto& entry : layout.entries()) {
+    const contracts::TensorSpec& spec = block.tensors[entry.tensor_index];
+    const auto options = at::device(torch_device(device)).dtype(scalar_type(spec.dtype));
     views.tensors[entry.tensor_index] =
-        view_at(block.tensors[entry.tensor_index], span.data + entry.offset_bytes);
+        spec.span_bytes() == 0
+            ? at::empty(spec.shape, options)
+            : view_at(span.data + entry.offset_bytes, spec.shape, spec.strides, options);
   }
   return views;
 }

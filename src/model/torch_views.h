@@ -10,6 +10,7 @@
 
 #include "contracts/block_layout.h"
 #include "contracts/parameter_table.h"
+#include "model/compute_device.h"
 #include "model/device_tensor.h"
 
 namespace dlo::model {
@@ -21,12 +22,15 @@ struct BlockViews {
 // The torch name of `dtype`. Throws LogicError for a dtype that no model of this product stores.
 [[nodiscard]] at::ScalarType scalar_type(DType dtype);
 
-// A view of a contiguous tensor. Throws LogicError when the span is too short.
-[[nodiscard]] at::Tensor as_torch(const DeviceTensor& tensor);
+[[nodiscard]] at::Device torch_device(ComputeDevice device);
 
-// Views of every tensor of `block` in a buffer laid out as `layout`. Throws LogicError when `span`
-// is shorter than the layout, or not aligned as the layout promises.
+// A view of a contiguous tensor in the memory of `device`. Throws LogicError when the span is too
+// short.
+[[nodiscard]] at::Tensor as_torch(const DeviceTensor& tensor, ComputeDevice device);
+
+// Views of every tensor of `block` in a buffer of `device` laid out as `layout`. Throws LogicError
+// when `span` is shorter than the layout, or not aligned as the layout promises.
 [[nodiscard]] BlockViews make_views(const contracts::BlockSpec& block, DeviceSpan span,
-                                    const contracts::BlockLayout& layout);
+                                    const contracts::BlockLayout& layout, ComputeDevice device);
 
 }  // namespace dlo::model

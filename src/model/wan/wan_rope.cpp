@@ -6,6 +6,8 @@
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
 
+#include "model/torch_views.h"
+
 namespace dlo::model {
 
 namespace {
@@ -40,7 +42,12 @@ RopeTables make_wan_rope(const WanConfig& config, const PatchGrid& grid) {
 const RopeTables& WanRopeCache::tables(const WanConfig& config, const PatchGrid& grid) {
   auto found = tables_.find(grid);
   if (found == tables_.end()) {
-    found = tables_.emplace(grid, make_wan_rope(config, grid)).first;
+    const RopeTables host = make_wan_rope(config, grid);
+    // The driver has read pageable memory when the copy returns, so `host` may go then.
+    const auto moved = [device = torch_device(device_)](const at::Tensor& table) {
+      return table.to(device, at::kFloat, /*non_blocking=*/true);
+    };
+    found = tables_.emplace(grid, RopeTables{moved(host.cos), moved(host.sin)}).first;
   }
   return found->second;
 }

@@ -2,13 +2,13 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/silu.h>
-#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
 #include <string_view>
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "model/torch_task.h"
 #include "model/wan/wan_parameters.h"
 
 namespace dlo::model {
@@ -90,10 +90,11 @@ DitGeometry geometry_of(const WanConfig& config) {
                      config.rope_max_seq_len};
 }
 
-std::vector<std::unique_ptr<TorchBlockBinding>> bind_blocks(contracts::DitSpec& spec) {
+std::vector<std::unique_ptr<TorchBlockBinding>> bind_blocks(contracts::DitSpec& spec,
+                                                            ComputeDevice device) {
   std::vector<std::unique_ptr<TorchBlockBinding>> bindings;
   for (auto& block : spec.blocks) {
-    bindings.push_back(std::make_unique<TorchBlockBinding>(block));
+    bindings.push_back(std::make_unique<TorchBlockBinding>(block, device));
     block.binding = bindings.back().get();
   }
   return bindings;
@@ -117,12 +118,14 @@ at::Tensor doubled(const at::Tensor& table) {
 
 WanTransformer::WanTransformer(const WanConfig& config, const ModelOptions& options)
     : config_(config),
+      device_(options.device),
       attention_{options.attention, options.attention_query_chunk},
       geometry_(geometry_of(config)),
       spec_(describe_wan(config, options)),
-      bindings_(bind_blocks(spec_)),
-      non_block_binding_(std::make_unique<TorchBlockBinding>(spec_.non_block)),
-      sequence_(options.ring, pointers(bindings_)) {
+      bindings_(bind_blocks(spec_, options.device)),
+      non_block_binding_(std::make_unique<TorchBlockBinding>(spec_.non_block, options.device)),
+      sequence_(options.ring, pointers(bindings_)),
+      rope_(options.device) {
   spec_.non_block.binding = non_block_binding_.get();
   label_.site = platform::Site::kModel;
   label_.ring = options.ring;
@@ -133,30 +136,34 @@ void WanTransformer::set_observer(contracts::BlockObserver* observer) {
 }
 
 void WanTransformer::forward(platform::Device& device, DitCall& call) {
+  require(compute_device(device) == device_,
+          "a forward was asked of another device than the model's weights are on");
   const PatchGrid grid = check_call(geometry_, call);
   const BlockViewsRef edges = non_block_binding_->current();
   device.launch(
       platform::StreamKind::kCompute,
       [this, &call, grid, edges] {
-        const c10::InferenceMode guard;
-        state_.grid = grid;
-        embed(*edges, call);
+        run_torch_task(label_, [&] {
+          state_.grid = grid;
+          embed(*edges, call);
+        });
       },
       label_);
   sequence_.run(device, *this, call);
   device.launch(
       platform::StreamKind::kCompute,
       [this, &call, edges] {
-        const c10::InferenceMode guard;
-        write_output(*edges, call);
-        state_ = ForwardState{};
+        run_torch_task(label_, [&] {
+          write_output(*edges, call);
+          state_ = ForwardState{};
+        });
       },
       label_);
 }
 
 void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
   const LinearWeights patch = pair_at(views, at_index::kPatchEmbedding);
-  state_.hidden = linear(to_patches(as_torch(call.latents), config_, state_.grid),
+  state_.hidden = linear(to_patches(as_torch(call.latents, device_), config_, state_.grid),
                          {patch.weight.flatten(1), patch.bias});
   show(call.tap, "patch_embedding", state_.hidden);
 
@@ -167,13 +174,13 @@ void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
   }
   embed_time(views, call);
   const at::Tensor text =
-      linear(as_torch(call.text_states), pair_at(views, at_index::kTextEmbedder1));
+      linear(as_torch(call.text_states, device_), pair_at(views, at_index::kTextEmbedder1));
   state_.conditioning.text = linear(gelu_tanh(text), pair_at(views, at_index::kTextEmbedder2));
   show(call.tap, "text_embeds", state_.conditioning.text);
 }
 
 void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
-  const at::Tensor sinusoid = timestep_sinusoid(as_torch(call.timestep), config_.freq_dim);
+  const at::Tensor sinusoid = timestep_sinusoid(as_torch(call.timestep, device_), config_.freq_dim);
   show(call.tap, "timestep_sinusoid", sinusoid);
   const at::Tensor first = at::silu(linear(sinusoid, pair_at(views, at_index::kTimeEmbedder1)));
   const at::Tensor embedding = linear(first, pair_at(views, at_index::kTimeEmbedder2));
@@ -187,7 +194,6 @@ void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
 }
 
 void WanTransformer::compute_block(std::uint32_t block, const BlockViews& views, DitCall& call) {
-  const c10::InferenceMode guard;
   state_.hidden = wan_block(config_, attention_, views, state_.conditioning, state_.hidden,
                             BlockTap(call.tap, block));
 }
@@ -201,7 +207,7 @@ void WanTransformer::write_output(const BlockViews& views, const DitCall& call) 
   show(call.tap, "after_final_norm", normed);
   const at::Tensor rows = linear(normed, pair_at(views, at_index::kProjOut));
   const at::Tensor sample = from_patches(rows, config_, state_.grid);
-  as_torch(call.output).copy_(sample);
+  as_torch(call.output, device_).copy_(sample);
   show(call.tap, "sample", sample);
 }
 

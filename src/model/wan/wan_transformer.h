@@ -43,6 +43,7 @@ class WanTransformer final : public DitModel, private BlockCompute {
   void write_output(const BlockViews& views, const DitCall& call);
 
   WanConfig config_;
+  ComputeDevice device_;
   AttentionOptions attention_;
   DitGeometry geometry_;
   contracts::DitSpec spec_;

@@ -135,7 +135,7 @@ SeparateTensors separate_tensors(InlineDevice& device, const contracts::BlockSpe
         device.allocate_device(spec.span_bytes(), platform::MemoryPurpose::kOther).value());
     const DeviceSpan span = out.buffers.back()->span();
     seeded_values(1)(spec, {span.data, span.bytes});
-    out.views.tensors.push_back(as_torch({span, spec.dtype, spec.shape}));
+    out.views.tensors.push_back(as_torch({span, spec.dtype, spec.shape}, {}));
   }
   return out;
 }
@@ -155,7 +155,7 @@ Bytes block_output(const BlockViews& views) {
     buffers.push_back(device.allocate_device(bytes, platform::MemoryPurpose::kOther).value());
     const DeviceSpan span = buffers.back()->span();
     ValueGenerator(name, 4).fill_normal({span.data, span.bytes}, DType::kF32, 0, 0.0F, 1.0F);
-    return as_torch({span, DType::kF32, shape});
+    return as_torch({span, DType::kF32, shape}, {});
   };
   const WanConditioning conditioning{seeded("text", {2, 7, 24}), seeded("time", {2, 1, 6, 24}),
                                      make_wan_rope(config, {3, 2, 5})};
@@ -185,7 +185,7 @@ TEST(WanBlock, WeightsInOneSlotOrInSeparateAllocations_BytesEqual) {
         seeded_values(1)(block.tensors[entry.tensor_index],
                          {slot.data + entry.offset_bytes, entry.span_bytes});
       }
-      ASSERT_EQ(block_output(make_views(block, slot, layout)), expected) << start;
+      ASSERT_EQ(block_output(make_views(block, slot, layout, {})), expected) << start;
     }
   }
 }
@@ -194,11 +194,21 @@ TEST(WanRope, SameGrid_TablesAreMadeOnce) {
   const c10::InferenceMode guard;
   WanConfig config;
   config.attention_head_dim = 12;
-  WanRopeCache cache;
+  WanRopeCache cache{ComputeDevice{}};
   const void* first = cache.tables(config, {3, 2, 5}).cos.const_data_ptr();
   const void* other = cache.tables(config, {1, 2, 5}).cos.const_data_ptr();
   EXPECT_NE(first, other);
   EXPECT_EQ(cache.tables(config, {3, 2, 5}).cos.const_data_ptr(), first);
+}
+
+TEST(WanTransformer, WeightsOfAnotherDevice_ThrowsBeforeAnythingIsEnqueued) {
+  ModelOptions options;
+  options.device.cuda_ordinal = 1;
+  const auto model = test::make_tiny_wan(1, options);
+  InlineDevice device;
+  TinyWanCall operands(device, 2);
+  EXPECT_THROW(model->forward(device, operands.call()), LogicError);
+  EXPECT_TRUE(device.launched().empty());
 }
 
 class NameTap final : public ForwardTap {
