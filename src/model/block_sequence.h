@@ -21,7 +21,8 @@ class BlockCompute {
  public:
   virtual ~BlockCompute() = default;
 
-  // Runs on the compute stream under c10::InferenceMode, after every block that was launched before.
+  // Runs on the compute stream under c10::InferenceMode, after every block that was launched
+  // before.
   virtual void compute_block(std::uint32_t block, const BlockViews& views, DitCall& call) = 0;
 };
 

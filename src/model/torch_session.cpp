@@ -1,0 +1,83 @@
+#include "model/torch_session.h"
+
+#include <ATen/Context.h>
+
+#include "model/latent_ops.h"
+#include "model/torch_task.h"
+
+namespace dlo::model {
+
+namespace {
+
+// Of the process; every session states the same.
+void fix_arithmetic() {
+  at::Context& context = at::globalContext();
+  context.setAllowTF32CuBLAS(false);
+  context.setAllowTF32CuDNN(false);
+  // Partial sums of a BF16 product may be kept in BF16 where the product is split over K: torch's
+  // default, which the compared runs have too. The choice hangs on shapes alone.
+  context.setAllowBF16ReductionCuBLAS(true);
+  context.setBenchmarkCuDNN(false);
+  context.setDeterministicCuDNN(true);
+  // Else torch prefers cuDNN's attention on this hardware.
+  context.setSDPUseCuDNN(false);
+}
+
+template <typename Work>
+void translated(Work work) {
+  run_torch_task(platform::OpLabel{}, work);
+}
+
+}  // namespace
+
+TorchSession::TorchSession(platform::Device& device, const TorchSessionOptions& options) {
+  translated([&] {
+    fix_arithmetic();
+    const platform::NativeStream compute = device.native_stream(platform::StreamKind::kCompute);
+    if (compute.present()) {
+      accelerator_ = make_torch_accelerator(compute);
+      if (options.memory_limit_bytes) {
+        accelerator_->limit_memory(*options.memory_limit_bytes);
+      }
+      accelerator_->refuse_synchronisation(options.stray_synchronisation ==
+                                           StraySynchronisation::kIsAnError);
+      accelerator_->activate();
+    }
+  });
+  launch_set_compute_threads(device, options.compute_threads);
+}
+
+TorchSession::~TorchSession() {
+  if (accelerator_ != nullptr) {
+    accelerator_->refuse_synchronisation(false);
+  }
+}
+
+void TorchSession::activate() {
+  if (accelerator_ != nullptr) {
+    translated([this] { accelerator_->activate(); });
+  }
+}
+
+std::optional<TorchMemory> TorchSession::memory() const {
+  if (accelerator_ == nullptr) {
+    return std::nullopt;
+  }
+  TorchMemory memory;
+  translated([&] { memory = accelerator_->memory(); });
+  return memory;
+}
+
+void TorchSession::reset_peaks() {
+  if (accelerator_ != nullptr) {
+    translated([this] { accelerator_->reset_peaks(); });
+  }
+}
+
+void TorchSession::release_cached() {
+  if (accelerator_ != nullptr) {
+    translated([this] { accelerator_->release_cached(); });
+  }
+}
+
+}  // namespace dlo::model
