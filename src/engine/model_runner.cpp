@@ -10,6 +10,7 @@
 #include "config/validate.h"
 #include "engine/run_report_json.h"
 #include "engine/worker.h"
+#include "engine/throughput_run.h"
 #include "platform/posix/steady_clock.h"
 
 namespace dlo::engine {
@@ -111,6 +112,10 @@ RankEnding run_member(const RunEnvironment& environment, const RunRequest& reque
                       const config::OffloadConfig& config, const comm::Topology& topology) {
   Worker worker(environment, request, config, topology);
   Status status = worker.start();
+  if (request.throughput) {
+    auto ending = run_throughput(environment, request, topology);
+    return {ending.status, std::move(ending.report), ending.left};
+  }
   if (status.ok()) {
     status = worker.serve();
   }
@@ -174,6 +179,11 @@ std::optional<RunReport> refuse_early(const RunEnvironment& environment, const R
 }  // namespace
 
 RunReport run(const RunEnvironment& environment, const RunRequest& request) {
+  if (request.throughput) {
+    if (auto refused = refuse_arms(request); !refused.empty()) {
+      return rejected(std::move(refused));
+    }
+  }
   platform::SteadyClock clock;
   auto& world = *environment.world;
   const auto timeout = to_nanoseconds(request.platform.wait_timeout_s);

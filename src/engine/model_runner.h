@@ -8,6 +8,7 @@
 
 #include "comm/communicator.h"
 #include "engine/run_report.h"
+#include "engine/throughput_report.h"
 #include "platform/clock.h"
 #include "platform/device.h"
 
@@ -22,6 +23,8 @@ struct RunEnvironment {
   std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>
       decorate_device;
   // Called on a rank that a crash fault is about to end, from any thread: time for a last note.
+  // The accelerator's counters, for throughput runs; empty where nobody reads them.
+  std::function<DeviceCounters()> read_counters;
   std::function<void()> before_crash;
 };
 

@@ -26,8 +26,9 @@ struct CalibrationFigure {
   std::uint64_t samples = 0;
 };
 
-// Names: h2d_alone_bytes_per_s, h2d_together_bytes_per_s, gather_ms, gather_bytes_per_s (output
-// bytes), gemm_alone_ms, gemm_loss_beside_{h2d,gather,shard}_ms, event_ns, copy_ns, gather_ns.
+// The names of figures: h2d_alone_bytes_per_s, h2d_together_bytes_per_s, gather_ms,
+// gather_bytes_per_s (output bytes), gemm_alone_ms, gemm_loss_beside_{h2d,gather,shard}_ms,
+// event_ns, copy_ns, gather_ns.
 struct MachineCalibration {
   std::uint64_t block_bytes = 0;  // what was copied and gathered
   std::uint64_t piece_bytes = 0;  // one rank's part of it
@@ -38,12 +39,11 @@ struct MachineCalibration {
   [[nodiscard]] const CalibrationFigure* find(std::string_view name) const;
 };
 
-// Of the accelerator's counters over an arm's forwards; absent where nobody reads them.
+// Of the accelerator's own counters, by whoever reads them (RunEnvironment::read_counters).
 struct DeviceCounters {
-  std::optional<std::uint64_t> nvlink_received_bytes;
-  std::optional<std::uint64_t> used_bytes;            // of the whole device
-  std::optional<std::uint64_t> allocator_peak_bytes;  // torch's, activations
-  std::string absent_reason;                          // why, where something is absent
+  std::optional<std::uint64_t> nvlink_received_bytes;  // since some start
+  std::optional<std::uint64_t> used_bytes;             // of the device, all processes
+  std::optional<std::uint64_t> allocator_peak_bytes;   // torch's: activations
 };
 
 struct ArmMeasurement {
@@ -61,7 +61,9 @@ struct ArmMeasurement {
   telemetry::Timeline trace;           // of the last traced forward
   std::optional<double> predicted_ms;  // made before the rounds
   std::string prediction_note;         // from what, or why there is none
+  // NVLink bytes of the timed turns, which were `counted_forwards` forwards; the rest as last read.
   DeviceCounters counters;
+  std::uint64_t counted_forwards = 0;
 };
 
 struct ThroughputReport {

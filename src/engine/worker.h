@@ -6,21 +6,43 @@
 // Threading: one launching thread a worker; ranks may be threads of one process.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <string_view>
 
+#include "backend/offload_backend.h"
 #include "base/rank_context.h"
 #include "comm/process_groups.h"
 #include "config/offload_config.h"
+#include "engine/latent_pipeline.h"
 #include "engine/model_runner.h"
+#include "telemetry/block_timing.h"
 
 namespace dlo::engine {
 
+// What a throughput run puts into its workers; empty otherwise.
+struct WorkerHooks {
+  telemetry::BlockTiming* timing = nullptr;  // is told what passes the worker's seams
+  // Loaded by the first worker that finds none there, lent to all, freed by their owner.
+  std::unique_ptr<contracts::HostTensors>* shared_tensors = nullptr;
+};
+
+// Of a started worker, for measurements.
+struct WorkerParts {
+  platform::Device& device;
+  model::DitModel& model;
+  LatentPipeline& pipeline;
+  backend::OffloadBackend& backend;
+  comm::Communicator* weight_communicator;  // null without a weight group
+};
+
 class Worker {
  public:
-  // `environment`, `request` and `config` outlive the worker. Precondition: the rank lies inside
-  // `topology`.
+  // `environment`, `request`, `config` and what `hooks` names outlive the worker. Precondition: the
+  // rank lies inside `topology`.
   Worker(const RunEnvironment& environment, const RunRequest& request,
-         const config::OffloadConfig& config, const comm::Topology& topology);
+         const config::OffloadConfig& config, const comm::Topology& topology,
+         const WorkerHooks& hooks = {});
   // Shuts down if shutdown() was not called.
   ~Worker();
   Worker(const Worker&) = delete;
@@ -32,6 +54,13 @@ class Worker {
 
   // Serves this replica's requests. Same failure rule. Precondition: start() was ok.
   [[nodiscard]] Status serve();
+
+  // For measurements in place of serve(). guard() runs `step` under the failure rule of start().
+  [[nodiscard]] Status guard(std::string_view operation, const std::function<Status()>& step);
+  // Precondition: start() was ok.
+  [[nodiscard]] WorkerParts parts();
+  // Forwards that were run outside serve(), for the traffic plan.
+  void count_forwards(std::uint64_t count);
 
   // Books the figures of a run that is still up: memory, traffic against the plan.
   void measure();

@@ -1,0 +1,211 @@
+#include "engine/calibration_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "telemetry/paired_comparison.h"
+
+namespace dlo::engine {
+
+using platform::OpLabel;
+using platform::Site;
+using platform::StreamKind;
+using telemetry::median_of;
+
+namespace {
+
+constexpr int kWarmUps = 2;
+constexpr int kRepeats = 8;
+// Events in one sample of their cost; far below what a stream's queue holds.
+constexpr int kEventPairs = 200;
+constexpr std::int64_t kAcceleratorGemm = 8192;
+constexpr std::int64_t kHostGemm = 256;
+
+double per_second(std::uint64_t bytes, double ms) {
+  return static_cast<double>(bytes) / std::max(ms, 1e-6) * 1e3;
+}
+
+// Samples of one operation, in milliseconds of the device and nanoseconds of the host.
+struct Series {
+  std::vector<double> ms;
+  std::vector<double> host_ns;
+
+  [[nodiscard]] double least() const { return *std::min_element(ms.begin(), ms.end()); }
+  [[nodiscard]] double most() const { return *std::max_element(ms.begin(), ms.end()); }
+};
+
+// `meet_each`: all ranks begin each repeat together.
+Result<Series> measure(CalibrationBench& bench, StreamKind stream,
+                       const std::function<void()>& issue, bool meet_each) {
+  Series series;
+  for (int i = 0; i < kWarmUps + kRepeats; ++i) {
+    if (meet_each) {
+      if (const auto met = bench.meet("calibration repeat"); !met.ok()) {
+        return met.refusal();
+      }
+    }
+    Nanoseconds host_ns = 0;
+    const auto ms = bench.time_ms(stream, issue, &host_ns);
+    if (!ms.ok()) {
+      return ms.refusal();
+    }
+    if (i >= kWarmUps) {
+      series.ms.push_back(*ms);
+      series.host_ns.push_back(static_cast<double>(host_ns));
+    }
+  }
+  return series;
+}
+
+CalibrationFigure rate_figure(std::string name, std::uint64_t bytes, const Series& series) {
+  return {std::move(name),
+          "bytes/s",
+          per_second(bytes, median_of(series.ms)),
+          per_second(bytes, series.most()),
+          per_second(bytes, series.least()),
+          series.ms.size()};
+}
+
+CalibrationFigure host_figure(std::string name, const std::vector<double>& ns) {
+  return {std::move(name),
+          "ns",
+          median_of(ns),
+          *std::min_element(ns.begin(), ns.end()),
+          *std::max_element(ns.begin(), ns.end()),
+          ns.size()};
+}
+
+// Rank 0 copies, the others wait; then all of them know its rate.
+Status copy_alone(CalibrationBench& bench, MachineCalibration& calibration) {
+  Series series;
+  if (bench.seams().control.rank() == 0) {
+    auto measured = measure(
+        bench, StreamKind::kCopy, [&] { bench.copy_block(); }, false);
+    if (!measured.ok()) {
+      return measured.refusal();
+    }
+    series = std::move(measured).value();
+  }
+  auto figure = series.ms.empty()
+                    ? CalibrationFigure{}
+                    : rate_figure("h2d_alone_bytes_per_s", bench.block_bytes(), series);
+  for (double* part : {&figure.value, &figure.low, &figure.high}) {
+    const auto all = bench.share("H2D alone", *part);
+    if (!all.ok()) {
+      return all.refusal();
+    }
+    *part = all->front();
+  }
+  figure.name = "h2d_alone_bytes_per_s";
+  figure.unit = "bytes/s";
+  figure.samples = kRepeats;
+  calibration.figures.push_back(std::move(figure));
+  return {};
+}
+
+// The slowest rank's figure counts for all.
+Status keep_slowest(CalibrationBench& bench, CalibrationFigure figure,
+                    MachineCalibration& calibration) {
+  const auto all = bench.share(figure.name, figure.value);
+  if (!all.ok()) {
+    return all.refusal();
+  }
+  figure.value = *std::min_element(all->begin(), all->end());
+  figure.low = std::min(figure.low, figure.value);
+  calibration.figures.push_back(std::move(figure));
+  return {};
+}
+
+Status copy_together(CalibrationBench& bench, MachineCalibration& calibration) {
+  const auto series = measure(
+      bench, StreamKind::kCopy, [&] { bench.copy_block(); }, true);
+  if (!series.ok()) {
+    return series.refusal();
+  }
+  calibration.figures.push_back(host_figure("copy_ns", series->host_ns));
+  return keep_slowest(bench, rate_figure("h2d_together_bytes_per_s", bench.block_bytes(), *series),
+                      calibration);
+}
+
+Status gather(CalibrationBench& bench, MachineCalibration& calibration) {
+  const auto series = measure(
+      bench, StreamKind::kComm, [&] { bench.gather(false); }, true);
+  if (!series.ok()) {
+    return series.refusal();
+  }
+  calibration.figures.push_back({"gather_ms", "ms", median_of(series->ms), series->least(),
+                                 series->most(), series->ms.size()});
+  calibration.figures.push_back(host_figure("gather_ns", series->host_ns));
+  return keep_slowest(bench, rate_figure("gather_bytes_per_s", bench.block_bytes(), *series),
+                      calibration);
+}
+
+Status events(CalibrationBench& bench, MachineCalibration& calibration) {
+  auto& device = bench.device();
+  const auto event = device.create_event();
+  const OpLabel label{.site = Site::kModel};
+  std::vector<double> ns;
+  for (int i = 0; i < kWarmUps + kRepeats; ++i) {
+    const Nanoseconds begin = device.clock().now();
+    for (int pair = 0; pair < kEventPairs; ++pair) {
+      device.record(event, StreamKind::kCopy, label);
+      device.wait(StreamKind::kComm, event, label);
+    }
+    const Nanoseconds end = device.clock().now();
+    if (auto status = bench.finish(); !status.ok()) {
+      return status;
+    }
+    if (i >= kWarmUps) {
+      ns.push_back(static_cast<double>(end - begin) / (2.0 * kEventPairs));
+    }
+  }
+  calibration.figures.push_back(host_figure("event_ns", ns));
+  return {};
+}
+
+}  // namespace
+
+Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
+                                     const CalibrationRequest& request) {
+  auto made = CalibrationBench::make(seams, request.block_bytes, request.piece_bytes);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  auto& bench = **made;
+  MachineCalibration calibration;
+  calibration.block_bytes = request.block_bytes;
+  calibration.piece_bytes = request.piece_bytes;
+  calibration.gemm_size = request.gemm_size;
+  if (calibration.gemm_size == 0) {
+    const bool accelerated = seams.device.native_stream(StreamKind::kCompute).present();
+    calibration.gemm_size = accelerated ? kAcceleratorGemm : kHostGemm;
+  }
+  std::vector<std::function<Status()>> steps = {[&] { return copy_alone(bench, calibration); },
+                                                [&] { return copy_together(bench, calibration); }};
+  if (seams.weight_communicator != nullptr) {
+    steps.emplace_back([&] { return gather(bench, calibration); });
+  }
+  steps.emplace_back([&] { return events(bench, calibration); });
+  steps.emplace_back([&] {
+    const double copy_ms = static_cast<double>(request.block_bytes) * 1e3 /
+                           calibration.find("h2d_together_bytes_per_s")->value;
+    const auto* gather_ms = calibration.find("gather_ms");
+    return calibrate_compute(bench, std::max(copy_ms, gather_ms ? gather_ms->value : 0),
+                             request.gemm_dtype, calibration);
+  });
+  for (const auto& step : steps) {
+    if (auto status = step(); !status.ok()) {
+      return status.refusal();
+    }
+  }
+  return calibration;
+}
+
+const CalibrationFigure* MachineCalibration::find(std::string_view name) const {
+  const auto at =
+      std::find_if(figures.begin(), figures.end(),
+                   [&](const CalibrationFigure& figure) { return figure.name == name; });
+  return at == figures.end() ? nullptr : &*at;
+}
+
+}  // namespace dlo::engine

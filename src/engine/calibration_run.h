@@ -1,0 +1,31 @@
+// Owns: measuring the machine in the process that is measured, before any number: pinned H2D of one
+// rank alone and of all ranks at once, AllGather over the weight communicator, compute alone and
+// beside a copy and a gather, and the host's time for an event, a copy and a gather.
+// Must not own: predictions, limits (throughput_prediction.h, harness). Collective over the ranks
+// of `seams.control`, all with equal sizes. Every figure: median of repeats after warm-up; losses
+// by telemetry/paired_comparison.h.
+// Threading: launching thread, nothing else in flight. Failure: codes of device and exchange.
+#pragma once
+
+#include "engine/calibration_bench.h"
+#include "engine/throughput_report.h"
+
+namespace dlo::engine {
+
+struct CalibrationRequest {
+  std::uint64_t block_bytes = 0;  // largest streamed block, padded
+  std::uint64_t piece_bytes = 0;  // its part of one rank; block_bytes without a communicator
+  std::int64_t gemm_size = 0;     // 0: 8192 on an accelerator, 256 elsewhere
+  DType gemm_dtype = DType::kBF16;
+};
+
+// Rates over all ranks are those of the slowest; h2d_alone_bytes_per_s is rank 0's, known to all.
+[[nodiscard]] Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
+                                                   const CalibrationRequest& request);
+
+// The GEMM figures alone: see throughput_report.h. `longest_ms` is what one copy or gather takes:
+// a series of products lasts twice that, so that it meets all of it.
+[[nodiscard]] Status calibrate_compute(CalibrationBench& bench, double longest_ms, DType gemm_dtype,
+                                       MachineCalibration& calibration);
+
+}  // namespace dlo::engine

@@ -1,0 +1,72 @@
+// Owns: ThroughputArm, one way to run a forward that stays ready for its turns: a worker of its
+// own, forwards back to back, checks of their bytes, one traced forward.
+// Must not own: the order of arms, agreement between ranks (throughput_run.h), statistics.
+// How a turn is timed: forwards follow each other without a gap, the next one enqueued before the
+// host waits for the last one's end; a sample runs from one end, as the host sees it, to the next.
+// The first forward of a turn gives none: the head of its ring was loaded in the gap before it, and
+// would make a transfer-bound forward look faster than the link. A turn ends with nothing in
+// flight. Threading: launching thread. Failure: as Worker; the first refusal is raised to the
+// peers.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/process_groups.h"
+#include "config/offload_config.h"
+#include "engine/throughput_report.h"
+#include "engine/worker.h"
+#include "platform/posix/steady_clock.h"
+#include "telemetry/block_timing.h"
+
+namespace dlo::engine {
+
+class ThroughputArm {
+ public:
+  // `environment` and `tensors` outlive the arm.
+  ThroughputArm(const RunEnvironment& environment, const RunRequest& base,
+                const config::OffloadOptions& options, const comm::Topology& topology,
+                std::unique_ptr<contracts::HostTensors>& tensors);
+
+  // Starts the worker and enqueues the operands.
+  [[nodiscard]] Status start(double timestep);
+
+  // One turn of `forwards` timed forwards; its samples in milliseconds are appended. The last
+  // output is then in output().
+  [[nodiscard]] Status turn(std::uint32_t forwards, std::vector<double>& samples_ms);
+  // `forwards` consecutive ones, each output compared with `wanted`; adds those that differ.
+  [[nodiscard]] Status check(std::uint32_t forwards, ConstByteSpan wanted,
+                             std::uint32_t& different_count);
+  // Two forwards back to back, the second one traced.
+  [[nodiscard]] Status trace(telemetry::ForwardTiming& timing);
+
+  [[nodiscard]] const std::vector<std::byte>& output() const { return output_; }
+  [[nodiscard]] WorkerParts parts() { return worker_.parts(); }
+  [[nodiscard]] const config::OffloadOptions& options() const { return request_.options; }
+  [[nodiscard]] Worker& worker() { return worker_; }
+
+ private:
+  using OnEnd = std::function<void(std::uint32_t forward)>;
+
+  // Enqueues and awaits `count` forwards, one ahead; `enqueue` puts in whatever belongs to one,
+  // `on_end` is told of each end in order.
+  void run_forwards(std::uint32_t count, const OnEnd& enqueue, const OnEnd& on_end);
+  void await(std::uint32_t forward);
+  void finish();
+
+  RunRequest request_;
+  config::OffloadConfig config_;
+  Nanoseconds timeout_;
+  int rank_;
+  std::uint32_t replica_;  // whose request the forwards serve
+  platform::SteadyClock clock_;
+  telemetry::BlockTiming timing_;
+  Worker worker_;
+  platform::EventId ends_[2];
+  std::vector<std::byte> output_;
+};
+
+}  // namespace dlo::engine

@@ -1,0 +1,33 @@
+// Owns: the prediction of an arm's forward from what this run has measured before its rounds: the
+// machine's calibration, and one traced forward of the baseline.
+// Must not own: the simulator (engine/simulation/prediction.h). Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "contracts/effective_transfer.h"
+#include "engine/simulation/calibration.h"
+#include "engine/throughput_report.h"
+
+namespace dlo::engine {
+
+// The machine as the simulator wants it. `ranks` copy at once; `launch_us` is the host's time of
+// launching one block's compute. Every figure is this run's own.
+[[nodiscard]] Calibration calibration_of_run(const MachineCalibration& machine, std::uint32_t ranks,
+                                             std::uint32_t group_size, double launch_us);
+
+struct ArmToPredict {
+  contracts::EffectiveTransfer effective;
+  std::uint32_t input_slots = 2;
+};
+
+// Forward of the slowest rank, milliseconds, from end to end. `baseline` is a traced resident
+// forward, `block_bytes` by block. Codes: those of predict().
+[[nodiscard]] Result<double> predict_forward_ms(const Calibration& calibration, std::uint32_t ranks,
+                                                const ArmToPredict& arm,
+                                                const telemetry::ForwardTiming& baseline,
+                                                const std::vector<std::uint64_t>& block_bytes);
+
+}  // namespace dlo::engine

@@ -1,0 +1,386 @@
+#include "engine/throughput_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "base/codes.h"
+#include "base/sha256.h"
+#include "config/validate.h"
+#include "contracts/block_layout.h"
+#include "engine/calibration_run.h"
+#include "engine/throughput_arm.h"
+#include "engine/throughput_prediction.h"
+#include "telemetry/paired_comparison.h"
+
+namespace dlo::engine {
+
+namespace {
+
+// A turn is several waits of a peer.
+constexpr Nanoseconds kMeetTimeoutFactor = 20;
+
+class ThroughputRun {
+ public:
+  ThroughputRun(const RunEnvironment& environment, const RunRequest& request,
+                const comm::Topology& topology)
+      : environment_(environment),
+        request_(request),
+        spec_(*request.throughput),
+        topology_(topology),
+        timeout_(static_cast<Nanoseconds>(request.platform.wait_timeout_s *
+                                          static_cast<double>(kSecond))),
+        ranks_(static_cast<std::size_t>(topology.size())) {
+    std::iota(ranks_.begin(), ranks_.end(), 0);
+  }
+
+  Status go();
+  // After go(), whatever it gave: figures are read and every arm is shut down.
+  ThroughputEnding end(const Status& status);
+
+ private:
+  struct Arm {
+    std::size_t instance = 0;
+    ArmMeasurement measured;
+  };
+
+  Status make_control();
+  Status start_arms();
+  Status start_instance(ThroughputArm& instance);
+  Status calibrate_machine();
+  Status warm_up();
+  void predict_arms();
+  Status run_rounds();
+  Status run_turn(Arm& arm, std::uint32_t round);
+  Status check_arms();
+  Status trace_arms();
+
+  // All ranks have got here with `mine`, or all leave with the first refusal.
+  Status meet(std::string_view where, const Status& mine = {});
+  void compare_output(Arm& arm);
+  [[nodiscard]] ThroughputArm& instance_of(const Arm& arm) { return *instances_[arm.instance]; }
+  // The instance whose streams and communicator the calibration uses.
+  [[nodiscard]] ThroughputArm& calibrated_instance();
+
+  const RunEnvironment& environment_;
+  const RunRequest& request_;
+  const ThroughputSpec& spec_;
+  comm::Topology topology_;
+  Nanoseconds timeout_;
+  std::vector<int> ranks_;
+  platform::SteadyClock clock_;
+  std::unique_ptr<comm::ControlGroup> control_;
+  std::vector<std::unique_ptr<ThroughputArm>> instances_;
+  std::unique_ptr<contracts::HostTensors> tensors_;  // goes before the device that it came from
+  std::vector<Arm> arms_;
+  std::vector<std::byte> wanted_;  // the baseline's output
+  telemetry::ForwardTiming baseline_;
+  MachineCalibration machine_;
+};
+
+Status ThroughputRun::meet(std::string_view where, const Status& mine) {
+  return comm::vote(*control_, where, mine,
+                    Deadline::after(clock_.now(), kMeetTimeoutFactor * timeout_));
+}
+
+Status ThroughputRun::make_control() {
+  auto made = environment_.world->make_control_group(ranks_, "throughput",
+                                                     Deadline::after(clock_.now(), timeout_));
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  control_ = std::move(made).value();
+  return {};
+}
+
+Status ThroughputRun::start_instance(ThroughputArm& instance) {
+  const Status started = instance.start(spec_.timestep);
+  // A worker watches those that share its weights; here every rank keeps step with all.
+  environment_.world->watch_failures_of(ranks_);
+  return meet("arm start", started);
+}
+
+Status ThroughputRun::start_arms() {
+  for (const auto& spec : spec_.arms) {
+    const auto same = std::find_if(instances_.begin(), instances_.end(), [&](const auto& instance) {
+      return instance->options() == spec.options;
+    });
+    Arm arm;
+    arm.instance = static_cast<std::size_t>(same - instances_.begin());
+    arm.measured.name = spec.name;
+    arm.measured.forward_ms.resize(spec_.rounds);
+    arms_.push_back(std::move(arm));
+    if (same == instances_.end()) {
+      instances_.push_back(std::make_unique<ThroughputArm>(environment_, request_, spec.options,
+                                                           topology_, tensors_));
+      if (auto status = start_instance(*instances_.back()); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  tensors_.reset();
+  return {};
+}
+
+ThroughputArm& ThroughputRun::calibrated_instance() {
+  const auto gathers = std::find_if(instances_.begin(), instances_.end(), [](const auto& instance) {
+    return instance->parts().weight_communicator != nullptr;
+  });
+  return gathers != instances_.end() ? **gathers : *instances_.back();
+}
+
+Status ThroughputRun::calibrate_machine() {
+  if (!spec_.calibrate) {
+    return {};
+  }
+  auto& instance = calibrated_instance();
+  const auto parts = instance.parts();
+  std::uint64_t largest = 0;
+  for (const auto& block : parts.model.spec().blocks) {
+    largest = std::max(largest, contracts::BlockLayout(block).bytes());
+  }
+  const auto group = parts.weight_communicator != nullptr
+                         ? static_cast<std::uint32_t>(parts.weight_communicator->size())
+                         : 1U;
+  const contracts::ShardLayout shard(largest, group, 0);
+  return instance.worker().guard("calibration", [&]() -> Status {
+    auto machine = calibrate(
+        {parts.device, parts.weight_communicator, *control_, kMeetTimeoutFactor * timeout_},
+        {.block_bytes = shard.padded_bytes(),
+         .piece_bytes = shard.shard_bytes(),
+         .gemm_size = spec_.gemm_size,
+         .gemm_dtype = request_.model.runtime_dtype});
+    if (!machine.ok()) {
+      return machine.refusal();
+    }
+    machine_ = std::move(machine).value();
+    return {};
+  });
+}
+
+Status ThroughputRun::warm_up() {
+  for (auto& instance : instances_) {
+    std::vector<double> unused;
+    // The first forward of a turn is untimed, and a warm-up all the same.
+    const auto timed = std::max(spec_.warmups, 1U) - 1;
+    if (auto status = meet("warm-up", instance->turn(timed, unused)); !status.ok()) {
+      return status;
+    }
+  }
+  wanted_ = instances_.front()->output();
+  return meet("baseline trace", instances_.front()->trace(baseline_));
+}
+
+void ThroughputRun::predict_arms() {
+  std::vector<double> launch_us;
+  for (const auto& block : baseline_.blocks) {
+    launch_us.push_back(block.launch_us);
+  }
+  std::vector<std::uint64_t> block_bytes;
+  for (const auto& block : instances_.front()->parts().model.spec().blocks) {
+    block_bytes.push_back(contracts::BlockLayout(block).bytes());
+  }
+  const auto& first = instances_.front()->worker().report().effective;
+  for (auto& arm : arms_) {
+    const auto& effective = instance_of(arm).worker().report().effective;
+    if (machine_.figures.empty() || first.transfer != contracts::Transfer::kResident) {
+      arm.measured.prediction_note = machine_.figures.empty()
+                                         ? "not calibrated"
+                                         : "the first arm is not resident: no compute times";
+      continue;
+    }
+    const auto ranks = static_cast<std::uint32_t>(ranks_.size());
+    const auto calibration =
+        calibration_of_run(machine_, ranks, effective.group_size, telemetry::median_of(launch_us));
+    const auto input_slots = static_cast<std::uint32_t>(instance_of(arm).options().dlo_input_slots);
+    const auto predicted =
+        predict_forward_ms(calibration, ranks, {effective, input_slots}, baseline_, block_bytes);
+    if (predicted.ok()) {
+      arm.measured.predicted_ms = *predicted;
+      arm.measured.prediction_note = "this run's calibration and a traced forward of " +
+                                     arms_.front().measured.name + ", before the rounds";
+    } else {
+      arm.measured.prediction_note = predicted.refusal().message();
+    }
+  }
+}
+
+void ThroughputRun::compare_output(Arm& arm) {
+  ++arm.measured.compared_forwards;
+  arm.measured.different_forwards += instance_of(arm).output() == wanted_ ? 0U : 1U;
+}
+
+Status ThroughputRun::run_turn(Arm& arm, std::uint32_t round) {
+  if (auto status = meet("turn"); !status.ok()) {
+    return status;
+  }
+  const auto counters = [this] {
+    return environment_.read_counters ? environment_.read_counters() : DeviceCounters{};
+  };
+  const auto before = counters();
+  auto& samples = arm.measured.forward_ms[round];
+  if (auto status = instance_of(arm).turn(spec_.forwards, samples); !status.ok()) {
+    return status;
+  }
+  auto after = counters();
+  if (after.nvlink_received_bytes && before.nvlink_received_bytes) {
+    *after.nvlink_received_bytes += arm.measured.counters.nvlink_received_bytes.value_or(0);
+    *after.nvlink_received_bytes -= *before.nvlink_received_bytes;
+  }
+  arm.measured.counters = after;
+  arm.measured.counted_forwards += spec_.forwards + 1;
+  compare_output(arm);
+  return {};
+}
+
+Status ThroughputRun::run_rounds() {
+  const auto arm_count = static_cast<std::uint32_t>(arms_.size());
+  for (std::uint32_t round = 0; round < spec_.rounds; ++round) {
+    for (const auto index : telemetry::arm_order(request_.requests.seed, round, arm_count)) {
+      if (auto status = run_turn(arms_[index], round); !status.ok()) {
+        return status;
+      }
+    }
+  }
+  return meet("rounds");
+}
+
+Status ThroughputRun::check_arms() {
+  const auto count = spec_.check_every_forward;
+  std::vector<bool> done(instances_.size(), count == 0);
+  for (auto& arm : arms_) {
+    if (done[arm.instance]) {
+      continue;
+    }
+    done[arm.instance] = true;
+    arm.measured.compared_forwards += count;
+    const Status status = instance_of(arm).check(count, wanted_, arm.measured.different_forwards);
+    if (auto met = meet("checked forwards", status); !met.ok()) {
+      return met;
+    }
+  }
+  return {};
+}
+
+Status ThroughputRun::trace_arms() {
+  for (auto& arm : arms_) {
+    std::vector<telemetry::ForwardTiming> forwards;
+    for (std::uint32_t i = 0; i < spec_.traced_forwards; ++i) {
+      telemetry::ForwardTiming timing;
+      if (auto met = meet("traced forward", instance_of(arm).trace(timing)); !met.ok()) {
+        return met;
+      }
+      forwards.push_back(std::move(timing));
+    }
+    if (!forwards.empty()) {
+      arm.measured.blocks = telemetry::summarise(forwards);
+      arm.measured.trace = std::move(forwards.back().timeline);
+    }
+  }
+  return {};
+}
+
+Status ThroughputRun::go() {
+  using Step = Status (ThroughputRun::*)();
+  for (const Step step : {&ThroughputRun::make_control, &ThroughputRun::start_arms,
+                          &ThroughputRun::calibrate_machine, &ThroughputRun::warm_up}) {
+    if (auto status = (this->*step)(); !status.ok()) {
+      return status;
+    }
+  }
+  predict_arms();
+  for (const Step step :
+       {&ThroughputRun::run_rounds, &ThroughputRun::check_arms, &ThroughputRun::trace_arms}) {
+    if (auto status = (this->*step)(); !status.ok()) {
+      return status;
+    }
+  }
+  return {};
+}
+
+// What the plan and the books say of a started arm.
+void measure_arm(ThroughputArm& instance, ArmMeasurement& measured) {
+  const auto parts = instance.parts();
+  const auto& traffic = parts.backend.traffic_plan().per_forward.front();
+  measured.h2d_bytes_per_forward = traffic.h2d_bytes;
+  measured.gather_bytes_per_forward = traffic.gather_bytes;
+  measured.chunks_per_forward = static_cast<std::uint32_t>(traffic.h2d_calls);
+  for (const auto& block : parts.model.spec().blocks) {
+    measured.weight_bytes += contracts::BlockLayout(block).tensor_bytes();
+  }
+  const auto& output = instance.output();
+  measured.output_sha256 = sha256_hex(ConstByteSpan(output.data(), output.size()));
+  measured.rank = instance.worker().report();
+}
+
+ThroughputEnding ThroughputRun::end(const Status& status) {
+  ThroughputEnding ending;
+  ending.status = status;
+  ending.report.rank = environment_.world->rank();
+  for (auto& instance : instances_) {
+    instance->worker().measure();
+  }
+  std::shared_ptr<const ThroughputReport> throughput;
+  if (status.ok()) {
+    auto report = std::make_shared<ThroughputReport>();
+    report->calibration = std::move(machine_);
+    for (auto& arm : arms_) {
+      measure_arm(instance_of(arm), arm.measured);
+      report->arms.push_back(std::move(arm.measured));
+    }
+    throughput = std::move(report);
+  }
+  tensors_.reset();
+  for (auto at = instances_.rbegin(); at != instances_.rend(); ++at) {
+    auto& worker = (*at)->worker();
+    worker.shutdown();
+    for (const auto& row : telemetry::resource_rows()) {
+      ending.left.*row.figure += worker.left_on_device().*row.figure;
+    }
+    ending.report = worker.report();  // the first arm's at the end
+  }
+  ending.report.throughput = throughput;
+  const auto coordinates = comm::coordinates_of(topology_, environment_.world->rank());
+  if (throughput && coordinates.sp == 0 && coordinates.tp == 0) {
+    const auto& baseline = throughput->arms.front();
+    ending.report.outputs = {{static_cast<std::uint32_t>(coordinates.dp), baseline.output_sha256}};
+    for (const auto& round : baseline.forward_ms) {
+      ending.report.forward_ms.insert(ending.report.forward_ms.end(), round.begin(), round.end());
+    }
+  }
+  if (!status.ok() && ending.report.code.empty()) {
+    ending.report.code = status.refusal().code;
+    ending.report.message = status.refusal().message();
+  }
+  return ending;
+}
+
+}  // namespace
+
+ThroughputEnding run_throughput(const RunEnvironment& environment, const RunRequest& request,
+                                const comm::Topology& topology) {
+  ThroughputRun run(environment, request, topology);
+  const Status status = run.go();
+  return run.end(status);
+}
+
+std::vector<Refusal> refuse_arms(const RunRequest& request) {
+  std::vector<Refusal> refusals;
+  const auto& spec = *request.throughput;
+  if (spec.arms.empty() || spec.rounds == 0 || spec.forwards == 0) {
+    refusals.push_back(refuse(codes::kInvalidValue, "a throughput run without arms or forwards",
+                              "measure_forwards", "give at least one arm, round and forward"));
+  }
+  for (const auto& arm : spec.arms) {
+    auto validation = config::validate(arm.options, request.parallel);
+    for (auto& violation : validation.violations) {
+      violation.where = fmt::format("arm {}: {}", arm.name, violation.where);
+      refusals.push_back(std::move(violation));
+    }
+  }
+  return refusals;
+}
+
+}  // namespace dlo::engine

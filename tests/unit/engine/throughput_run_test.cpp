@@ -1,0 +1,187 @@
+// Goal: a throughput run keeps all arms alive in one process, gives samples of every round, the
+// same bytes from every arm, ledgers that equal their plans, block times, a calibration and a
+// prediction on every rank; its refusals have names. No figure is held against a time.
+// Method: the diffusers-written wan_tiny checkpoint on ranks that are threads of this process.
+#include "engine/throughput_run.h"
+
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "comm/threads/thread_world.h"
+#include "engine/run_report_json.h"
+#include "engine/throughput_json.h"
+#include "platform/fault/faulting_device.h"
+#include "platform/posix/posix_file_system.h"
+#include "platform/posix/steady_clock.h"
+#include "tests/support/thread_ranks.h"
+
+namespace dlo::engine {
+namespace {
+
+config::OffloadOptions streaming(bool use_allgather) {
+  config::OffloadOptions options;
+  options.enable_distributed_layerwise_offload = true;
+  options.dlo_use_allgather = use_allgather;
+  options.dlo_chunk_bytes = 4096;
+  return options;
+}
+
+RunRequest throughput_request(std::int64_t dp) {
+  RunRequest request;
+  request.name = "throughput";
+  request.model.checkpoint = DLO_GOLDEN_CHECKPOINT;
+  request.parallel.data_parallel_size = dp;
+  request.requests.count = static_cast<std::uint32_t>(dp);
+  request.requests.latent_height = 4;
+  request.requests.latent_width = 6;
+  request.requests.text_tokens = 4;
+  request.platform.wait_timeout_s = 20;
+  ThroughputSpec spec;
+  spec.arms = {{"resident", {}},
+               {"rank_local", streaming(false)},
+               {"all_gather", streaming(true)},
+               {"resident_again", {}}};
+  spec.rounds = 3;
+  spec.forwards = 2;
+  spec.traced_forwards = 2;
+  spec.check_every_forward = 5;
+  spec.gemm_size = 16;
+  request.throughput = spec;
+  return request;
+}
+
+using Decorate =
+    std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>, int rank)>;
+
+std::vector<RunReport> run_on_threads(int ranks, const RunRequest& request,
+                                      const Decorate& decorate = {}) {
+  platform::SteadyClock clock;
+  platform::PosixFileSystem files;
+  auto worlds = comm::make_thread_world(ranks, clock);
+  std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
+  test_support::run_ranks(worlds, [&](comm::World& world) {
+    RunEnvironment environment;
+    environment.world = &world;
+    environment.files = &files;
+    environment.build_digest = "test";
+    if (decorate) {
+      environment.decorate_device = [&, rank = world.rank()](auto device) {
+        return decorate(std::move(device), rank);
+      };
+    }
+    reports[static_cast<std::size_t>(world.rank())] = run(environment, request);
+  });
+  return reports;
+}
+
+void expect_whole(const ArmMeasurement& arm, std::size_t block_count) {
+  ASSERT_EQ(arm.forward_ms.size(), 3U) << arm.name;
+  for (const auto& round : arm.forward_ms) {
+    EXPECT_EQ(round.size(), 2U) << arm.name;
+  }
+  EXPECT_EQ(arm.different_forwards, 0U) << arm.name;
+  EXPECT_TRUE(arm.rank.traffic.matches_plan()) << arm.name << ": " << arm.rank.traffic.h2d_bytes
+                                               << " of " << arm.rank.traffic.h2d_bytes_planned;
+  EXPECT_LE(arm.rank.owned.device_now, arm.rank.owned.device_limit) << arm.name;
+  EXPECT_LE(arm.rank.owned.host_private_now, arm.rank.owned.host_private_limit) << arm.name;
+  ASSERT_TRUE(arm.blocks.has_value()) << arm.name;
+  EXPECT_EQ(arm.blocks->forwards, 2U);
+  EXPECT_EQ(arm.blocks->unmarked, 0U) << arm.name;
+  EXPECT_EQ(arm.blocks->exposed_us.has_value(),
+            arm.rank.effective.transfer != contracts::Transfer::kResident);
+  EXPECT_EQ(arm.blocks->h2d_bytes, static_cast<double>(arm.h2d_bytes_per_forward)) << arm.name;
+  EXPECT_GE(arm.trace.rows.size(), block_count);
+  EXPECT_TRUE(arm.predicted_ms.has_value()) << arm.prediction_note;
+  EXPECT_EQ(arm.counted_forwards, 9U);
+}
+
+TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
+  const auto report = run_on_threads(2, throughput_request(2)).front();
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  ASSERT_EQ(report.ranks.size(), 2U);
+  for (const auto& rank : report.ranks) {
+    ASSERT_NE(rank.throughput, nullptr);
+    const auto& arms = rank.throughput->arms;
+    ASSERT_EQ(arms.size(), 4U);
+    for (const auto& arm : arms) {
+      expect_whole(arm, 2);
+      EXPECT_EQ(arm.output_sha256, arms.front().output_sha256);
+    }
+    EXPECT_EQ(arms[0].compared_forwards, 3U + 5U);
+    EXPECT_EQ(arms[3].compared_forwards, 3U);  // the same instance, checked once
+    EXPECT_EQ(arms[1].rank.effective.transfer, contracts::Transfer::kRankLocal);
+    EXPECT_EQ(arms[2].rank.effective.transfer, contracts::Transfer::kAllGather);
+    EXPECT_GT(arms[2].gather_bytes_per_forward, 0U);
+    EXPECT_GT(arms[1].weight_bytes, 0U);
+    EXPECT_GE(arms[1].h2d_bytes_per_forward, arms[1].weight_bytes);
+    for (const auto* name :
+         {"h2d_alone_bytes_per_s", "h2d_together_bytes_per_s", "gather_ms", "gather_bytes_per_s",
+          "gemm_alone_ms", "gemm_loss_beside_h2d_ms", "gemm_loss_beside_gather_ms",
+          "gemm_loss_beside_shard_ms", "event_ns", "copy_ns", "gather_ns"}) {
+      EXPECT_NE(rank.throughput->calibration.find(name), nullptr) << name;
+    }
+    EXPECT_EQ(rank.outputs.size(), 1U);
+    EXPECT_TRUE(rank.traffic.matches_plan());
+  }
+  // Each replica has its own request.
+  EXPECT_NE(report.ranks[0].outputs[0].sha256, report.ranks[1].outputs[0].sha256);
+}
+
+TEST(ThroughputRun, OneRank_WithoutCalibrationHasNoPrediction) {
+  auto request = throughput_request(1);
+  request.throughput->arms.resize(2);
+  request.throughput->calibrate = false;
+  request.throughput->traced_forwards = 0;
+  const auto report = run_on_threads(1, request).front();
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  const auto& throughput = *report.ranks.front().throughput;
+  EXPECT_TRUE(throughput.calibration.figures.empty());
+  EXPECT_FALSE(throughput.arms[1].predicted_ms.has_value());
+  EXPECT_EQ(throughput.arms[1].prediction_note, "not calibrated");
+  EXPECT_FALSE(throughput.arms[1].blocks.has_value());
+}
+
+TEST(ThroughputRun, CopyThatFails_EndsEveryRankWithOneName) {
+  platform::FaultPlan plan;
+  plan.rules.push_back(
+      {.call = platform::SeamCall::kCopyToDevice, .rank = 1, .nth = 200, .code = {}});
+  platform::FaultInjector first(plan, 0);
+  platform::FaultInjector second(plan, 1);
+  const auto reports = run_on_threads(
+      2, throughput_request(2),
+      [&](std::unique_ptr<platform::Device> device, int rank) -> std::unique_ptr<platform::Device> {
+        return std::make_unique<platform::FaultingDevice>(std::move(device),
+                                                          rank == 0 ? first : second);
+      });
+  ASSERT_GE(second.strike_count(), 1U);
+  EXPECT_EQ(reports[0].outcome, Outcome::kFailsClosed);
+  EXPECT_EQ(reports[0].code, reports[1].code);
+  for (const auto& rank : reports[0].ranks) {
+    EXPECT_FALSE(rank.code.empty());
+    EXPECT_EQ(rank.throughput, nullptr);
+  }
+}
+
+TEST(ThroughputRun, ArmsThatRulesRefuse_AreNamed) {
+  auto request = throughput_request(1);
+  request.throughput->arms[1].options.dlo_prefetch_depth = 99;
+  const auto report = run_on_threads(1, request).front();
+  EXPECT_EQ(report.outcome, Outcome::kRejected);
+  EXPECT_EQ(report.code, "CFG-60");
+  EXPECT_NE(report.message.find("rank_local"), std::string::npos) << report.message;
+  request.throughput->arms.clear();
+  EXPECT_EQ(refuse_arms(request).front().code, codes::kInvalidValue);
+}
+
+TEST(ThroughputJson, Report_SurvivesTheRoundTrip) {
+  auto request = throughput_request(1);
+  request.throughput->rounds = 1;
+  const auto report = run_on_threads(1, request).front();
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  const auto json = rank_report_to_json(report.ranks.front());
+  EXPECT_EQ(rank_report_to_json(rank_report_from_json(json)), json);
+  EXPECT_FALSE(json.at("throughput").at("arms").empty());
+}
+
+}  // namespace
+}  // namespace dlo::engine
