@@ -6,7 +6,7 @@
 
 // Set by harness/CMakeLists.txt.
 #ifndef DLO_VERSION
-#error "DLO_VERSION, DLO_BUILD_TYPE, DLO_TORCH_VERSION, DLO_MPI_VERSION, DLO_SANITIZERS are missing"
+#error "harness/CMakeLists.txt defines DLO_VERSION and its like; one is missing"
 #endif
 
 namespace dlo::harness {
@@ -17,6 +17,7 @@ Json build_info() {
               {"compiler", fmt::format("g++ {}", __VERSION__)},
               {"torch", DLO_TORCH_VERSION},
               {"mpi", DLO_MPI_VERSION},
+              {"cuda", DLO_CUDA_IN_BUILD != 0},
               {"sanitizers", DLO_SANITIZERS}};
 }
 
@@ -26,10 +27,11 @@ std::string build_digest() {
 
 std::string version_text() {
   return fmt::format(
-      "dlo {}\n  commit      {}\n  build       {}, g++ {}\n  torch       {} (CPU half)\n"
-      "  MPI         {}\n  CUDA        not in this build\n  sanitizers  {}",
-      DLO_VERSION, commit_text(), DLO_BUILD_TYPE, __VERSION__, DLO_TORCH_VERSION, DLO_MPI_VERSION,
-      DLO_SANITIZERS);
+      "dlo {}\n  commit      {}\n  build       {}, g++ {}\n  torch       {}{}\n"
+      "  MPI         {}\n  CUDA        {}\n  sanitizers  {}",
+      DLO_VERSION, commit_text(), DLO_BUILD_TYPE, __VERSION__, DLO_TORCH_VERSION,
+      DLO_CUDA_IN_BUILD != 0 ? "" : " (CPU half)", DLO_MPI_VERSION,
+      DLO_CUDA_IN_BUILD != 0 ? "in this build" : "not in this build", DLO_SANITIZERS);
 }
 
 }  // namespace dlo::harness

@@ -53,10 +53,23 @@ std::string memlock_text(const MachineFacts& facts) {
       format_bytes(*facts.memlock_bytes));
 }
 
-std::string cuda_text(const MachineFacts& facts) {
-  return facts.has_nvidia_driver
-             ? "absent: this build has no CUDA targets, though the machine has an NVIDIA driver"
-             : "absent: no NVIDIA driver on this machine, and no CUDA targets in this build";
+std::string cuda_text(const MachineFacts& facts, const engine::Accelerators& accelerators) {
+  if (!accelerators.in_build) {
+    return facts.has_nvidia_driver
+               ? "absent: this build has no CUDA targets (cmake --preset cuda makes one), though "
+                 "the machine has an NVIDIA driver"
+               : "absent: no NVIDIA driver on this machine, and no CUDA targets in this build";
+  }
+  if (accelerators.devices.empty()) {
+    return facts.has_nvidia_driver ? "absent: the driver shows no device to this process"
+                                   : "absent: no NVIDIA driver on this machine";
+  }
+  std::string text = accelerators.versions;
+  for (const auto& device : accelerators.devices) {
+    text += fmt::format("; device {} {}, {}, {}", device.ordinal, device.name,
+                        format_bytes(device.memory_bytes), device.bus_id);
+  }
+  return text;
 }
 
 }  // namespace
@@ -66,7 +79,8 @@ bool machine_suffices(const MachineFacts& facts) {
   return !usable.has_value() || *usable >= kSmallestRankBytes;
 }
 
-std::string doctor_text(const MachineFacts& facts, const WorldFacts& world) {
+std::string doctor_text(const MachineFacts& facts, const WorldFacts& world,
+                        const engine::Accelerators& accelerators) {
   const Json build = build_info();
   std::string text = fmt::format("dlo {} ({}) on {}\n", build.at("version").get<std::string>(),
                                  commit_text(), facts.host);
@@ -78,10 +92,12 @@ std::string doctor_text(const MachineFacts& facts, const WorldFacts& world) {
                                                           world.size == 1 ? "" : "s")
                                             : "1 rank; mpirun -np N starts more");
   text += line("MPI", build.at("mpi").get<std::string>());
-  text += line("torch", build.at("torch").get<std::string>() + ", its CPU half");
-  text += line("CUDA", cuda_text(facts));
+  text += line("torch", build.at("torch").get<std::string>() +
+                            (accelerators.in_build ? "" : ", its CPU half"));
+  text += line("CUDA", cuda_text(facts, accelerators));
   text += machine_suffices(facts)
-              ? "This machine can run the CPU scenarios.\n"
+              ? fmt::format("This machine can run the CPU scenarios{}.\n",
+                            accelerators.devices.empty() ? "" : " and those with platform cuda")
               : fmt::format("This machine lacks memory: a rank needs about {}.\n",
                             format_bytes(kSmallestRankBytes));
   return text;

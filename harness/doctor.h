@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "engine/accelerators.h"
 #include "harness/machine.h"
 
 namespace dlo::harness {
@@ -14,7 +15,8 @@ struct WorldFacts {
   int size = 1;
 };
 
-[[nodiscard]] std::string doctor_text(const MachineFacts& facts, const WorldFacts& world);
+[[nodiscard]] std::string doctor_text(const MachineFacts& facts, const WorldFacts& world,
+                                      const engine::Accelerators& accelerators);
 
 // False when the machine cannot run the smallest scenario; the reason is a line of the text.
 [[nodiscard]] bool machine_suffices(const MachineFacts& facts);

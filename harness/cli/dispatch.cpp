@@ -22,7 +22,8 @@ namespace {
 ExitCode run_doctor(const CommandContext& context) {
   const MachineFacts facts = read_machine(context.files);
   context.out << doctor_text(
-      facts, WorldFacts{.kind = std::string(context.world.kind()), .size = context.world.size()});
+      facts, WorldFacts{.kind = std::string(context.world.kind()), .size = context.world.size()},
+      engine::find_accelerators());
   return machine_suffices(facts) ? ExitCode::kAllAsExpected : ExitCode::kMachineLacks;
 }
 

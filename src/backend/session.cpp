@@ -181,6 +181,11 @@ Status Session::retire() {
 
 bool Session::drain() {
   auto& device = request_.device;
+  // A gather whose peer is gone does not end by itself on every platform.
+  if (request_.weight_communicator != nullptr &&
+      (device.failure().has_value() || request_.context.failure_signal->poll().has_value())) {
+    request_.weight_communicator->abort();
+  }
   for (std::size_t s = 0; s < drained_.size(); ++s) {
     device.record(drained_[s], kStreams[s], OpLabel{Site::kDrain, -1, -1, -1, -1});
   }

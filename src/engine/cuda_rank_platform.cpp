@@ -1,9 +1,10 @@
-// Goal: the CUDA side of engine/rank_platform.h; compiled in builds with DLO_WITH_CUDA.
+// Goal: the CUDA side of engine/rank_platform.h and accelerators.h, in builds with DLO_WITH_CUDA.
 #include <optional>
 #include <utility>
 
 #include "comm/nccl/nccl_world.h"
 #include "comm/staged_communicator.h"
+#include "engine/accelerators.h"
 #include "engine/rank_platform.h"
 #include "platform/cuda/cuda_device.h"
 #include "platform/cuda/cuda_inventory.h"
@@ -66,6 +67,20 @@ class CudaRankPlatform : public RankPlatform {
 std::unique_ptr<RankPlatform> make_cuda_rank_platform(const PlatformSpec& spec, comm::World& world,
                                                       platform::Clock& clock) {
   return std::make_unique<CudaRankPlatform>(spec, world, clock);
+}
+
+Accelerators find_accelerators() {
+  Accelerators found;
+  found.in_build = true;
+  for (int ordinal = 0; ordinal < platform::cuda_device_count(); ++ordinal) {
+    if (const auto facts = platform::cuda_device_facts(ordinal); facts.ok()) {
+      found.devices.push_back({ordinal, facts->name, facts->pci_bus_id, facts->hbm_bytes});
+    }
+  }
+  if (const auto versions = platform::cuda_versions_text(); !versions.empty()) {
+    found.versions = versions + ", " + comm::nccl_version_text();
+  }
+  return found;
 }
 
 }  // namespace dlo::engine

@@ -1,8 +1,10 @@
-// Goal: make_cuda_rank_platform of a build without CUDA: a refusal that says so.
+// Goal: a build without CUDA: its rank platform is a refusal that says so, and it finds no
+// accelerators.
 #include <utility>
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "engine/accelerators.h"
 #include "engine/rank_platform.h"
 
 namespace dlo::engine {
@@ -39,6 +41,10 @@ std::unique_ptr<RankPlatform> make_cuda_rank_platform(const PlatformSpec& /*spec
                                                       comm::World& world,
                                                       platform::Clock& /*clock*/) {
   return std::make_unique<AbsentRankPlatform>(world);
+}
+
+Accelerators find_accelerators() {
+  return {};
 }
 
 }  // namespace dlo::engine

@@ -42,7 +42,7 @@ TEST(Machine, CgroupV2Limit_IsTheSmaller) {
   const MachineFacts facts = read_machine(files);
   EXPECT_EQ(facts.cgroup_limit_bytes, 2 * kGiB);
   EXPECT_EQ(usable_memory_bytes(facts), 1 * kGiB);
-  const std::string text = doctor_text(facts, {});
+  const std::string text = doctor_text(facts, {}, {});
   EXPECT_NE(text.find("MemAvailable 6.00 GiB"), std::string::npos) << text;
   EXPECT_NE(text.find("2.00 GiB less 1.00 GiB used"), std::string::npos) << text;
 }
@@ -88,7 +88,21 @@ TEST(Machine, NothingToRead_IsNotAFailure) {
 TEST(Machine, UnlimitedMemlock_IsSaid) {
   test_support::MemoryFileSystem files;
   files.put("/proc/self/limits", "Max locked memory         unlimited            unlimited\n");
-  EXPECT_NE(doctor_text(read_machine(files), {}).find("unlimited"), std::string::npos);
+  EXPECT_NE(doctor_text(read_machine(files), {}, {}).find("unlimited"), std::string::npos);
+}
+
+TEST(Doctor, Accelerators_AreListedOrTheirAbsenceExplained) {
+  const MachineFacts facts = read_machine(test_support::MemoryFileSystem());
+  engine::Accelerators accelerators;
+  EXPECT_NE(doctor_text(facts, {}, accelerators).find("no CUDA targets in this build"),
+            std::string::npos);
+  accelerators.in_build = true;
+  EXPECT_NE(doctor_text(facts, {}, accelerators).find("no NVIDIA driver"), std::string::npos);
+  accelerators.devices.push_back({0, "NVIDIA H200", "0000:1b:00.0", 140 * kGiB});
+  accelerators.versions = "CUDA 13.0";
+  const std::string text = doctor_text(facts, {}, accelerators);
+  EXPECT_NE(text.find("device 0 NVIDIA H200, 140.0 GiB, 0000:1b:00.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("platform cuda"), std::string::npos);
 }
 
 }  // namespace
