@@ -32,6 +32,7 @@ struct OffloadBackend::State {
   Session session;
   bool enable_called = false;
   bool disabled = false;
+  bool abandoned_buffers = false;
 };
 
 OffloadBackend::OffloadBackend(const BackendRequest& request)
@@ -103,6 +104,7 @@ std::vector<std::string> OffloadBackend::disable() noexcept {
   if (!drained) {
     problems.emplace_back("a stream is still busy: buffers that it may touch are left alone");
     session.abandon_buffers();
+    state_->abandoned_buffers = true;
   }
   if (session.committed()) {
     session.step("disable: placeholders");
@@ -113,6 +115,10 @@ std::vector<std::string> OffloadBackend::disable() noexcept {
   session.step("disable: free buffers");
   session.free_buffers();
   return problems;
+}
+
+bool OffloadBackend::abandoned_buffers() const {
+  return state_->abandoned_buffers;
 }
 
 const contracts::EffectiveTransfer& OffloadBackend::effective() const {

@@ -69,6 +69,8 @@ class OffloadBackend {
   // points every block at its placeholder, frees everything. Returns problems met on the way, one
   // line each. Buffers that a stream may still touch past the deadline are left to the process.
   [[nodiscard]] std::vector<std::string> disable() noexcept;
+  // disable() has done the latter: what the device's books list from then on is no leak.
+  [[nodiscard]] bool abandoned_buffers() const;
 
   // Meaningful once enable() has prepared (after a refused enable() too).
   [[nodiscard]] const contracts::EffectiveTransfer& effective() const;

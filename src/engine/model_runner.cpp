@@ -8,9 +8,10 @@
 #include "base/codes.h"
 #include "base/sha256.h"
 #include "config/validate.h"
+#include "engine/resource_watch.h"
 #include "engine/run_report_json.h"
-#include "engine/worker.h"
 #include "engine/throughput_run.h"
+#include "engine/worker.h"
 #include "platform/posix/steady_clock.h"
 
 namespace dlo::engine {
@@ -57,6 +58,7 @@ comm::Topology topology_of(const config::ParallelConfig& parallel) {
 struct RankEnding {
   Status status;
   std::optional<RankReport> report;  // none for a rank outside the topology
+  telemetry::ProcessResources left;  // on its device
 };
 
 json ending_to_json(const RankEnding& ending) {
@@ -110,18 +112,18 @@ RunReport merge(const std::vector<std::string>& endings, bool keep_ranks) {
 
 RankEnding run_member(const RunEnvironment& environment, const RunRequest& request,
                       const config::OffloadConfig& config, const comm::Topology& topology) {
-  Worker worker(environment, request, config, topology);
-  Status status = worker.start();
   if (request.throughput) {
     auto ending = run_throughput(environment, request, topology);
     return {ending.status, std::move(ending.report), ending.left};
   }
+  Worker worker(environment, request, config, topology);
+  Status status = worker.start();
   if (status.ok()) {
     status = worker.serve();
   }
   worker.measure();
   worker.shutdown();
-  return {status, worker.report()};
+  return {status, worker.report(), worker.left_on_device()};
 }
 
 // A failure of a rank that shares weights with this one, if there is one: the process of a peer
@@ -160,11 +162,27 @@ std::string run_digest(const RunEnvironment& environment, const RunRequest& requ
                      environment.build_digest);
 }
 
+RunReport failed_start(const Refusal& refusal) {
+  auto report = failed_closed(refusal);
+  report.world_usable = refusal.code == codes::kRanksDisagree;
+  return report;
+}
+
+Status meet(comm::World& world, std::string_view where, Deadline deadline) {
+  const auto met = world.control().exchange(where, "", deadline);
+  return met.ok() ? Status{} : Status{met.refusal()};
+}
+
 // Rules and topology, alike on every rank. Null when the run may start.
 std::optional<RunReport> refuse_early(const RunEnvironment& environment, const RunRequest& request,
                                       const config::Validation& validation) {
   if (!validation.ok()) {
     return rejected(validation.violations);
+  }
+  if (request.throughput) {
+    if (auto refused = refuse_arms(request); !refused.empty()) {
+      return rejected(std::move(refused));
+    }
   }
   const int wanted = topology_of(request.parallel).size();
   if (wanted > environment.world->size()) {
@@ -179,25 +197,24 @@ std::optional<RunReport> refuse_early(const RunEnvironment& environment, const R
 }  // namespace
 
 RunReport run(const RunEnvironment& environment, const RunRequest& request) {
-  if (request.throughput) {
-    if (auto refused = refuse_arms(request); !refused.empty()) {
-      return rejected(std::move(refused));
-    }
-  }
   platform::SteadyClock clock;
   auto& world = *environment.world;
   const auto timeout = to_nanoseconds(request.platform.wait_timeout_s);
-  if (auto status = comm::agree(world.control(), "options, topology and build",
-                                run_digest(environment, request), codes::kRanksDisagree,
-                                Deadline::after(clock.now(), timeout));
-      !status.ok()) {
-    auto report = failed_closed(status.refusal());
-    report.world_usable = status.refusal().code == codes::kRanksDisagree;
-    return report;
+  const auto agreed = comm::agree(world.control(), "options, topology and build",
+                                  run_digest(environment, request), codes::kRanksDisagree,
+                                  Deadline::after(clock.now(), timeout));
+  if (!agreed.ok()) {
+    return failed_start(agreed.refusal());
   }
   const auto validation = config::validate(request.options, request.parallel);
   if (auto early = refuse_early(environment, request, validation)) {
     return *early;
+  }
+  // Between two exchanges no rank is at work, also not one that shares this process.
+  ResourceWatch resources(*environment.files, environment.temporary_folders, clock);
+  resources.begin();
+  if (auto met = meet(world, "begin", Deadline::after(clock.now(), timeout)); !met.ok()) {
+    return failed_start(met.refusal());
   }
   const auto topology = topology_of(request.parallel);
   RankEnding ending;
@@ -206,8 +223,14 @@ RunReport run(const RunEnvironment& environment, const RunRequest& request) {
   }
   const auto merge_timeout =
       static_cast<Nanoseconds>(static_cast<double>(timeout) * kMergeTimeoutFactor);
-  auto endings = world.control().exchange("report", ending_to_json(ending).dump(),
-                                          Deadline::after(clock.now(), merge_timeout));
+  // A rank that cannot meet the others any more has its own count all the same.
+  const auto met = meet(world, "end", Deadline::after(clock.now(), merge_timeout));
+  if (ending.report) {
+    ending.report->resources = resources.end(ending.left);
+  }
+  auto endings = met.ok() ? world.control().exchange("report", ending_to_json(ending).dump(),
+                                                     Deadline::after(clock.now(), merge_timeout))
+                          : Result<std::vector<std::string>>(met.refusal());
   if (!endings.ok()) {
     return torn_report(world, clock, std::move(ending), endings.refusal());
   }

@@ -20,11 +20,12 @@ struct RunEnvironment {
   comm::World* world = nullptr;
   platform::FileSystem* files = nullptr;
   std::string build_digest;  // commit, compiler, libraries; ranks must agree on it
+  std::vector<platform::Path> temporary_folders;  // whose files a run must give back
   std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>
       decorate_device;
-  // Called on a rank that a crash fault is about to end, from any thread: time for a last note.
   // The accelerator's counters, for throughput runs; empty where nobody reads them.
   std::function<DeviceCounters()> read_counters;
+  // Called on a rank that a crash fault is about to end, from any thread: time for a last note.
   std::function<void()> before_crash;
 };
 

@@ -70,6 +70,8 @@ class Worker {
   void shutdown() noexcept;
 
   [[nodiscard]] const RankReport& report() const;
+  // What the device's books still listed when shutdown() let go of it.
+  [[nodiscard]] const telemetry::ProcessResources& left_on_device() const;
 
  private:
   struct State;

@@ -82,6 +82,7 @@ class HostBuffer {
 struct MemoryUse {
   std::uint64_t now_bytes = 0;
   std::uint64_t peak_bytes = 0;
+  std::uint64_t now_count = 0;  // buffers that are alive
 };
 
 // Stream order: operations of one stream run in the order they were issued; operations of

@@ -9,6 +9,12 @@ namespace {
 void add(MemoryUse& use, std::uint64_t bytes) {
   use.now_bytes += bytes;
   use.peak_bytes = std::max(use.peak_bytes, use.now_bytes);
+  ++use.now_count;
+}
+
+void take(MemoryUse& use, std::uint64_t bytes) {
+  use.now_bytes -= bytes;
+  --use.now_count;
 }
 
 }  // namespace
@@ -26,8 +32,8 @@ bool MemoryLedger::try_add(std::uint64_t bytes, MemoryPurpose purpose) {
 
 void MemoryLedger::remove(std::uint64_t bytes, MemoryPurpose purpose) {
   const std::lock_guard lock(mutex_);
-  total_.now_bytes -= bytes;
-  by_purpose_.at(static_cast<std::size_t>(purpose)).now_bytes -= bytes;
+  take(total_, bytes);
+  take(by_purpose_.at(static_cast<std::size_t>(purpose)), bytes);
 }
 
 MemoryUse MemoryLedger::use() const {

@@ -1,5 +1,5 @@
-// Owns: MemoryLedger, the books and the budget of one kind of memory: bytes now and at peak, in
-// total and by purpose.
+// Owns: MemoryLedger, the books and the budget of one kind of memory: bytes now and at peak and
+// buffers that are alive, in total and by purpose.
 // Must not own: memory. Threading: any thread. Failure: an amount over the budget is not entered.
 #pragma once
 

@@ -1,0 +1,27 @@
+#include "engine/resource_watch.h"
+
+namespace dlo::engine {
+
+void ResourceWatch::begin() {
+  auto counted = telemetry::count_resources(*files_, *folders_);
+  if (counted.ok()) {
+    before_ = *counted;
+  }
+}
+
+std::optional<ResourceChange> ResourceWatch::end(const telemetry::ProcessResources& left) {
+  if (!before_) {
+    return std::nullopt;
+  }
+  auto after = telemetry::count_settled(*files_, *folders_, *before_, *clock_);
+  if (!after.ok()) {
+    return std::nullopt;
+  }
+  after->device_buffers = left.device_buffers;
+  after->device_bytes = left.device_bytes;
+  after->pinned_bytes = left.pinned_bytes;
+  after->pageable_bytes = left.pageable_bytes;
+  return ResourceChange{*before_, *after};
+}
+
+}  // namespace dlo::engine

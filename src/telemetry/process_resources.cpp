@@ -1,0 +1,165 @@
+#include "telemetry/process_resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <mutex>
+
+#include "base/codes.h"
+
+namespace dlo::telemetry {
+
+namespace {
+
+using platform::Path;
+
+constexpr std::uint64_t kProcBytesMax = 16 * kMiB;
+constexpr int kFolderDepthMax = 16;
+constexpr Nanoseconds kSettleTimeout = kSecond;
+constexpr Nanoseconds kSettlePoll = 5 * kMillisecond;
+// Arenas of malloc, cached thread stacks and buffers above malloc's mapping threshold: up to a
+// dozen were seen to come and go between equal runs of libtorch and Open MPI.
+constexpr std::uint64_t kMappingSlack = 32;
+
+constexpr std::array<ResourceRow, 10> kRows{{
+    {"descriptors", &ProcessResources::descriptors},
+    {"threads", &ProcessResources::threads},
+    {"file_mappings", &ProcessResources::file_mappings},
+    {"other_mappings", &ProcessResources::other_mappings, kMappingSlack},
+    {"locked_bytes", &ProcessResources::locked_bytes},
+    {"temporary_files", &ProcessResources::temporary_files},
+    {"device_buffers", &ProcessResources::device_buffers},
+    {"device_bytes", &ProcessResources::device_bytes},
+    {"pinned_bytes", &ProcessResources::pinned_bytes},
+    {"pageable_bytes", &ProcessResources::pageable_bytes},
+}};
+
+template <typename Visit>
+void each_line(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    visit(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+// Words of a line of /proc/self/maps: range, permissions, offset, device, inode, path.
+bool has_inode(std::string_view line) {
+  for (int word = 0; word < 4; ++word) {
+    const auto space = line.find(' ');
+    if (space == std::string_view::npos) {
+      return false;
+    }
+    line.remove_prefix(space + 1);
+  }
+  return !line.empty() && line.front() != '0';
+}
+
+void count_mappings(std::string_view maps, ProcessResources& counted) {
+  each_line(maps, [&counted](std::string_view line) {
+    ++(has_inode(line) ? counted.file_mappings : counted.other_mappings);
+  });
+}
+
+void read_locked(std::string_view status, ProcessResources& counted) {
+  constexpr std::string_view kName = "VmLck:";
+  each_line(status, [&counted](std::string_view line) {
+    if (!line.starts_with(kName)) {
+      return;
+    }
+    line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));
+    std::uint64_t kib = 0;
+    std::from_chars(line.data(), line.data() + line.size(), kib);
+    counted.locked_bytes = kib * kKiB;
+  });
+}
+
+// Files that vanish while the folder is walked are no error: nobody holds them any more.
+std::uint64_t files_below(const platform::FileSystem& files, const Path& folder, int depth) {
+  const auto names = files.list(folder);
+  if (!names.ok() || depth > kFolderDepthMax) {
+    return 0;
+  }
+  std::uint64_t count = 0;
+  for (const auto& name : *names) {
+    const auto info = files.stat(folder / name);
+    const bool is_folder = info.ok() && info->kind == platform::FileKind::kDirectory;
+    count += is_folder ? files_below(files, folder / name, depth + 1) : 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::span<const ResourceRow> resource_rows() {
+  return kRows;
+}
+
+Result<ProcessResources> count_resources(const platform::FileSystem& files,
+                                         const std::vector<Path>& temporary_folders) {
+  // Two counts at once would see each other's descriptor.
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  ProcessResources counted;
+  const auto descriptors = files.list("/proc/self/fd");
+  const auto threads = files.list("/proc/self/task");
+  for (const auto* names : {&descriptors, &threads}) {
+    if (!names->ok()) {
+      return names->refusal();
+    }
+  }
+  counted.descriptors = descriptors->size();
+  counted.threads = threads->size();
+  const auto maps = files.read_text("/proc/self/maps", kProcBytesMax);
+  const auto status = files.read_text("/proc/self/status", kProcBytesMax);
+  for (const auto* text : {&maps, &status}) {
+    if (!text->ok()) {
+      return text->refusal();
+    }
+  }
+  count_mappings(*maps, counted);
+  read_locked(*status, counted);
+  for (const Path& folder : temporary_folders) {
+    counted.temporary_files += files_below(files, folder, 0);
+  }
+  return counted;
+}
+
+void add_device_books(const platform::Device& device, ProcessResources& resources) {
+  const auto device_memory = device.device_memory();
+  const auto pinned = device.pinned_memory();
+  const auto pageable = device.pageable_memory();
+  resources.device_buffers += device_memory.now_count + pinned.now_count + pageable.now_count;
+  resources.device_bytes += device_memory.now_bytes;
+  resources.pinned_bytes += pinned.now_bytes;
+  resources.pageable_bytes += pageable.now_bytes;
+}
+
+std::vector<std::string> grown_resources(const ProcessResources& before,
+                                         const ProcessResources& after) {
+  std::vector<std::string> lines;
+  for (const auto& row : kRows) {
+    const auto was = before.*row.figure;
+    const auto is = after.*row.figure;
+    if (is > was + row.slack) {
+      lines.push_back(fmt::format("{}: {} before, {} after", row.name, was, is));
+    }
+  }
+  return lines;
+}
+
+Result<ProcessResources> count_settled(const platform::FileSystem& files,
+                                       const std::vector<Path>& temporary_folders,
+                                       const ProcessResources& before, platform::Clock& clock) {
+  const Deadline deadline = Deadline::after(clock.now(), kSettleTimeout);
+  auto after = count_resources(files, temporary_folders);
+  while (after.ok() && !grown_resources(before, *after).empty() && !deadline.expired(clock.now())) {
+    clock.sleep(kSettlePoll);
+    after = count_resources(files, temporary_folders);
+  }
+  return after;
+}
+
+}  // namespace dlo::telemetry

@@ -1,0 +1,216 @@
+// Goal: whatever a run may forget to give back is counted, each figure by itself.
+// Method: one thing of each kind is taken on purpose and kept while the process is counted again;
+// it must show, and must be gone once it is given back. Lines of /proc that are odd come from files
+// in memory.
+#include "telemetry/process_resources.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "base/codes.h"
+#include "platform/cpu/cpu_device.h"
+#include "platform/posix/posix_file_system.h"
+#include "platform/posix/steady_clock.h"
+#include "tests/support/memory_file_system.h"
+
+namespace dlo::telemetry {
+namespace {
+
+using platform::MemoryPurpose;
+
+class CountResourcesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_ / "below");
+    device_ = platform::make_cpu_device({}, clock_, *signal_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] ProcessResources count() const {
+    return count_resources(files_, {folder_}).value();
+  }
+  // What has grown since `before`, once it had time to go.
+  std::vector<std::string> grown(const ProcessResources& before) {
+    ProcessResources after = count_settled(files_, {folder_}, before, clock_).value();
+    add_device_books(*device_, after);
+    return grown_resources(before, after);
+  }
+  // `take` keeps something of the kind `name` and returns what gives it back.
+  void expect_counted(const std::string& name, const std::function<std::function<void()>()>& take) {
+    const ProcessResources before = count();
+    const std::function<void()> give_back = take();
+    const auto held = grown(before);
+    const auto found = std::any_of(held.begin(), held.end(), [&](const std::string& line) {
+      return line.starts_with(name + ":");
+    });
+    EXPECT_TRUE(found) << name << " does not show";
+    give_back();
+    const auto left = grown(before);
+    EXPECT_TRUE(left.empty()) << left.front();
+  }
+  [[nodiscard]] std::unique_ptr<platform::WritableFile> new_file(const std::string& name) {
+    return std::move(files_.create(folder_ / name)).value();
+  }
+
+  platform::PosixFileSystem files_;
+  platform::SteadyClock clock_;
+  std::unique_ptr<FailureSignal> signal_ = make_local_failure_signal();
+  std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / "dlo_process_resources_test";
+  std::unique_ptr<platform::Device> device_;
+};
+
+TEST_F(CountResourcesTest, NothingTaken_NothingGrown) {
+  const ProcessResources before = count();
+  EXPECT_GT(before.descriptors, 0U);
+  EXPECT_GT(before.threads, 0U);
+  EXPECT_GT(before.file_mappings, 0U);
+  EXPECT_GT(before.other_mappings, 0U);
+  EXPECT_TRUE(grown(before).empty());
+}
+
+TEST_F(CountResourcesTest, OpenFile_IsADescriptor) {
+  expect_counted("descriptors", [this] {
+    auto file = std::make_shared<std::unique_ptr<platform::WritableFile>>(new_file("open"));
+    std::filesystem::remove(folder_ / "open");
+    return [file] { file->reset(); };
+  });
+}
+
+TEST_F(CountResourcesTest, FileLeftBehind_IsATemporaryFile) {
+  expect_counted("temporary_files", [this] {
+    static_cast<void>(new_file("below/left"));
+    return [this] { std::filesystem::remove(folder_ / "below" / "left"); };
+  });
+}
+
+TEST_F(CountResourcesTest, MappedFile_IsAFileMapping) {
+  const std::string text(8192, 'x');
+  EXPECT_TRUE(new_file("mapped")->write_at(0, std::as_bytes(std::span(text))).ok());
+  expect_counted("file_mappings", [this] {
+    auto mapping = std::make_shared<std::unique_ptr<platform::MappedFile>>(
+        std::move(files_.map_read_only(folder_ / "mapped")).value());
+    return [mapping] { mapping->reset(); };
+  });
+}
+
+TEST_F(CountResourcesTest, ThreadThatGoesOn_IsAThread) {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+  expect_counted("threads", [] {
+    auto gate = std::make_shared<Gate>();
+    auto thread = std::make_shared<std::thread>([gate] {
+      std::unique_lock lock(gate->mutex);
+      gate->changed.wait(lock, [&gate] { return gate->open; });
+    });
+    return [gate, thread] {
+      {
+        const std::lock_guard lock(gate->mutex);
+        gate->open = true;
+      }
+      gate->changed.notify_all();
+      thread->join();
+    };
+  });
+}
+
+TEST_F(CountResourcesTest, PinnedBuffer_IsLockedAndInTheBooks) {
+  if (!device_->allocate_pinned(4096, MemoryPurpose::kStaging).ok()) {
+    GTEST_SKIP() << "no locked memory is allowed here";
+  }
+  for (const char* name : {"locked_bytes", "pinned_bytes", "device_buffers"}) {
+    expect_counted(name, [this] {
+      auto buffer = std::make_shared<std::unique_ptr<platform::HostBuffer>>(
+          std::move(device_->allocate_pinned(64 * kKiB, MemoryPurpose::kStaging)).value());
+      return [buffer] { buffer->reset(); };
+    });
+  }
+}
+
+TEST_F(CountResourcesTest, DeviceAndPageableBuffers_AreInTheBooks) {
+  for (const char* name : {"device_bytes", "device_buffers"}) {
+    expect_counted(name, [this] {
+      auto buffer = std::make_shared<std::unique_ptr<platform::DeviceBuffer>>(
+          std::move(device_->allocate_device(4096, MemoryPurpose::kSlot)).value());
+      return [buffer] { buffer->reset(); };
+    });
+  }
+  expect_counted("pageable_bytes", [this] {
+    auto buffer = std::make_shared<std::unique_ptr<platform::HostBuffer>>(
+        std::move(device_->allocate_pageable(4096, MemoryPurpose::kStaging)).value());
+    return [buffer] { buffer->reset(); };
+  });
+}
+
+TEST_F(CountResourcesTest, MoreMappingsThanMallocKeeps_AreOtherMappings) {
+  expect_counted("other_mappings", [this] {
+    // Neighbours of one kind become one mapping: pageable and pinned ones alternate.
+    auto buffers = std::make_shared<std::vector<std::unique_ptr<platform::HostBuffer>>>();
+    for (int i = 0; i < 80; ++i) {
+      auto made = i % 2 == 0 ? device_->allocate_pageable(4096, MemoryPurpose::kStaging)
+                             : device_->allocate_pinned(4096, MemoryPurpose::kStaging);
+      if (!made.ok()) {
+        ADD_FAILURE() << made.refusal().message();
+        break;
+      }
+      buffers->push_back(std::move(made).value());
+    }
+    return [buffers] { buffers->clear(); };
+  });
+}
+
+TEST(CountResources, FilesOfAnotherSystem_AreCountedByTheirLines) {
+  test_support::MemoryFileSystem files;
+  files.put("/proc/self/fd/0", "");
+  files.put("/proc/self/fd/1", "");
+  files.put("/proc/self/task/17/stat", "");
+  files.put("/proc/self/maps",
+            "55d0-55d1 r-xp 00000000 fe:00 1234    /usr/bin/dlo\n"
+            "7f00-7f01 rw-s 00000000 00:01 7       /memfd:page (deleted)\n"
+            "7f10-7f11 rw-p 00000000 00:00 0       [heap]\n"
+            "7f12-7f13 ---p 00000000 00:00 0\n"
+            "7f14-7f15 rw-p\n");
+  files.put("/proc/self/status", "Name:\tdlo\nVmLck:\t      12 kB\nThreads:\t9\n");
+  files.put("/out/a", "");
+  files.put("/out/b/c", "");
+  const auto counted = count_resources(files, {"/out", "/missing"});
+  ASSERT_TRUE(counted.ok()) << counted.refusal().message();
+  ProcessResources wanted;
+  wanted.descriptors = 2;
+  wanted.threads = 1;
+  wanted.file_mappings = 2;
+  wanted.other_mappings = 3;
+  wanted.locked_bytes = 12 * kKiB;
+  wanted.temporary_files = 2;
+  EXPECT_EQ(*counted, wanted);
+}
+
+TEST(CountResources, WithoutProc_IsRefused) {
+  const test_support::MemoryFileSystem files;
+  EXPECT_EQ(count_resources(files, {}).refusal().code, codes::kFileNotFound);
+}
+
+TEST(GrownResources, EveryFigure_CountsByItselfFromItsSlackOn) {
+  for (const auto& row : resource_rows()) {
+    ProcessResources before;
+    before.*row.figure = 5;
+    ProcessResources after = before;
+    after.*row.figure += row.slack;
+    EXPECT_TRUE(grown_resources(before, after).empty()) << row.name;
+    after.*row.figure += 1;
+    ASSERT_EQ(grown_resources(before, after).size(), 1U) << row.name;
+    EXPECT_TRUE(grown_resources(before, after).front().starts_with(row.name));
+    EXPECT_TRUE(grown_resources(after, before).empty()) << row.name << " has shrunk";
+  }
+}
+
+}  // namespace
+}  // namespace dlo::telemetry
