@@ -28,7 +28,8 @@ nlohmann::json euler_settings(const host_weights::ComponentConfig& scheduler,
 }  // namespace
 
 Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
-                                              const ModelSpec& spec) {
+                                              const ModelSpec& spec,
+                                              const platform::Device& device) {
   auto configs = host_weights::read_pipeline_configs(files, spec.checkpoint);
   if (!configs.ok()) {
     return configs.refusal();
@@ -46,8 +47,12 @@ Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
   const auto& transformer = configs->transformers.front();
   model::ModelOptions options;
   options.component = transformer.entry.name;
+  options.device = model::compute_device(device);
   options.runtime_dtype = spec.runtime_dtype;
   options.keep_fp32_modules = spec.keep_fp32_modules;
+  options.compute_dtype = spec.compute_dtype;
+  options.attention =
+      spec.attention == "fused" ? model::AttentionBackend::kFused : model::AttentionBackend::kPlain;
   auto made = model::make_wan(transformer.config, options);
   if (!made.ok()) {
     return made.refusal();

@@ -22,7 +22,9 @@ struct CheckpointModel {
 
 // A UniPC scheduler is replaced by flow-match Euler with the same flow_shift, and a note says so:
 // the sampler does not touch what is offloaded.
+// The model computes on `device`.
 [[nodiscard]] Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
-                                                            const ModelSpec& model);
+                                                            const ModelSpec& model,
+                                                            const platform::Device& device);
 
 }  // namespace dlo::engine

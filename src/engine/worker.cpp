@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "backend/offload_backend.h"
-#include "base/codes.h"
+#include "base/thrown_refusal.h"
 #include "engine/checkpoint_model.h"
 #include "engine/injected_faults.h"
 #include "engine/latent_pipeline.h"
@@ -16,27 +16,13 @@
 #include "engine/request_wave.h"
 #include "engine/timing_observer.h"
 #include "host_weights/ordinary_loader.h"
-#include "model/latent_ops.h"
+#include "model/torch_session.h"
 #include "platform/cpu/thread_executor.h"
 #include "platform/posix/steady_clock.h"
 #include "telemetry/copy_ledger.h"
 #include "telemetry/timing_decorators.h"
 
 namespace dlo::engine {
-
-namespace {
-
-Refusal refusal_of(const std::exception& error) {
-  if (const auto* run_error = dynamic_cast<const RunError*>(&error)) {
-    return run_error->refusal();
-  }
-  if (const auto* known = dynamic_cast<const Error*>(&error)) {
-    return refuse(known->code(), known->what(), known->site_text(), "see the message");
-  }
-  return refuse(codes::kInternal, error.what(), "engine", "report this as a bug");
-}
-
-}  // namespace
 
 struct Worker::State {
   State(const RunEnvironment& env, const RunRequest& run, const config::OffloadConfig& normal,
@@ -76,6 +62,7 @@ struct Worker::State {
   // In start-up order; shutdown() releases them in reverse.
   telemetry::CopyLedger ledger;
   std::unique_ptr<platform::Device> device;
+  std::unique_ptr<model::TorchSession> torch;
   CheckpointModel model;
   contracts::ParameterTable table;
   std::unique_ptr<contracts::HostTensors> host_tensors;
@@ -105,9 +92,12 @@ struct Worker::State {
 Status Worker::State::guarded(std::string_view operation, const std::function<Status()>& step) {
   Status status;
   try {
+    if (torch != nullptr) {
+      torch->activate();  // another worker of this thread may have been at work
+    }
     status = step();
-  } catch (const std::exception& error) {
-    status = refusal_of(error);
+  } catch (...) {
+    status = thrown_refusal(std::current_exception(), operation);
   }
   if (!status.ok()) {
     const auto& refusal = status.refusal();
@@ -137,13 +127,13 @@ Status Worker::State::make_device() {
     device = std::make_unique<telemetry::TimingDevice>(std::move(device), *hooks.timing);
   }
   // Reductions split by thread count: one thread on every rank, so that runs can be compared.
-  model::launch_set_compute_threads(*device, 1);
+  torch = std::make_unique<model::TorchSession>(*device, model::TorchSessionOptions{});
   event("device");
   return {};
 }
 
 Status Worker::State::make_model() {
-  auto made = read_checkpoint_model(faults.files(), request.model);
+  auto made = read_checkpoint_model(faults.files(), request.model, *device);
   if (!made.ok()) {
     return made.refusal();
   }
@@ -249,6 +239,10 @@ Status Worker::State::make_pipeline() {
     return made.refusal();
   }
   pipeline = std::move(made).value();
+  // One imposed limit for both allocators: torch gets what the platform left.
+  if (const auto budget = request.platform.device_budget_bytes) {
+    torch->limit_memory(*budget - device->device_memory().now_bytes);
+  }
   event("pipeline");
   return {};
 }
@@ -370,6 +364,13 @@ void Worker::shutdown() noexcept {
     s.host_tensors.reset();
     s.table.dits.clear();
     s.model.transformer.reset();
+  });
+  s.release("torch", [&s] {
+    // Giving memory back waits for the device: only where nothing is stuck in it.
+    if (s.torch != nullptr && !s.device->failure() && !s.context.failure_signal->poll()) {
+      s.torch->release_cached();
+    }
+    s.torch.reset();
   });
   if (s.device != nullptr) {
     telemetry::add_device_books(*s.device, s.left);

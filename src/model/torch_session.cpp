@@ -36,9 +36,6 @@ TorchSession::TorchSession(platform::Device& device, const TorchSessionOptions& 
     const platform::NativeStream compute = device.native_stream(platform::StreamKind::kCompute);
     if (compute.present()) {
       accelerator_ = make_torch_accelerator(compute);
-      if (options.memory_limit_bytes) {
-        accelerator_->limit_memory(*options.memory_limit_bytes);
-      }
       accelerator_->refuse_synchronisation(options.stray_synchronisation ==
                                            StraySynchronisation::kIsAnError);
       accelerator_->activate();
@@ -56,6 +53,12 @@ TorchSession::~TorchSession() {
 void TorchSession::activate() {
   if (accelerator_ != nullptr) {
     translated([this] { accelerator_->activate(); });
+  }
+}
+
+void TorchSession::limit_memory(std::uint64_t bytes) {
+  if (accelerator_ != nullptr) {
+    translated([&] { accelerator_->limit_memory(bytes); });
   }
 }
 

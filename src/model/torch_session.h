@@ -23,8 +23,6 @@ enum class StraySynchronisation : std::uint8_t { kAllowed, kIsAnError };
 
 struct TorchSessionOptions {
   int compute_threads = 1;  // intra-op, on the thread that runs tasks of the compute stream
-  // Of torch's allocator on CUDA: the imposed limit less what the platform may allocate.
-  std::optional<std::uint64_t> memory_limit_bytes;
   // On CUDA, of the process: device_failed for the task whose torch operation waits for the device.
   StraySynchronisation stray_synchronisation = StraySynchronisation::kAllowed;
 };
@@ -41,6 +39,10 @@ class TorchSession {
 
   // Makes the platform's compute stream torch's current one on this thread. Two plain assignments.
   void activate();
+
+  // Of torch's allocator on CUDA: the imposed limit less what the platform has taken. What asks for
+  // more fails with device_out_of_memory.
+  void limit_memory(std::uint64_t bytes);
 
   // None on the CPU, where torch keeps no books.
   [[nodiscard]] std::optional<TorchMemory> memory() const;

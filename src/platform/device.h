@@ -106,7 +106,7 @@ class Device {
   // Ordinary memory, page aligned, zeroed. Codes: host_out_of_memory.
   [[nodiscard]] virtual Result<std::unique_ptr<HostBuffer>> allocate_pageable(
       std::uint64_t bytes, MemoryPurpose purpose) = 0;
-  // Events live as long as the device.
+  // Events live as long as the device. One that cannot be made is thrown as RunError.
   [[nodiscard]] virtual EventId create_event() = 0;
 
   // --- stream operations --------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/codes.h"
+#include "base/thrown_refusal.h"
 #include "comm/mpi/mpi_error.h"
 
 namespace dlo::comm {
@@ -20,16 +21,6 @@ constexpr std::chrono::milliseconds kIdleSlice{50};
 constexpr unsigned kYieldingLooks = 50;
 constexpr Nanoseconds kSleep = 30 * kMicrosecond;
 
-Refusal refusal_of(std::string_view name, const std::exception_ptr& thrown) {
-  try {
-    std::rethrow_exception(thrown);
-  } catch (const RunError& error) {
-    return error.refusal();
-  } catch (const std::exception& error) {
-    return refuse(codes::kInternal, error.what(), std::string(name), "report this as a bug");
-  }
-}
-
 class CallOperation : public MpiOperation {
  public:
   CallOperation(std::string_view name, std::function<void()> function)
@@ -39,7 +30,7 @@ class CallOperation : public MpiOperation {
     try {
       function_();
     } catch (...) {
-      status_ = refusal_of(name_, std::current_exception());
+      status_ = thrown_refusal(std::current_exception(), name_);
     }
     function_ = nullptr;
     return Progress::kDone;

@@ -11,7 +11,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
-#include "platform/task_refusal.h"
+#include "base/thrown_refusal.h"
 
 namespace dlo::platform {
 
@@ -163,7 +163,7 @@ void StreamSet::execute(Operation& operation) {
       std::memcpy(operation.destination.data(), operation.source.data(), operation.source.size());
     }
   } catch (...) {
-    fail(task_refusal(std::current_exception(), operation.label), operation.label);
+    fail(thrown_refusal(std::current_exception(), label_text(operation.label)), operation.label);
   }
   operation.task.reset();
 }

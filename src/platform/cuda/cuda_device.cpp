@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/codes.h"
+#include "base/thrown_refusal.h"
 #include "platform/cuda/cuda_error.h"
 #include "platform/cuda/cuda_memory.h"
 #include "platform/cuda/host_tasks.h"
-#include "platform/task_refusal.h"
 
 namespace dlo::platform {
 
@@ -89,7 +89,7 @@ class CudaDevice : public Device {
             std::make_shared<CudaMemory>(options.device_budget_bytes, options.pinned_budget_bytes)),
         host_tasks_(std::make_unique<HostTasks>(
             [this](const auto& thrown, const auto& label) {
-              fail(task_refusal(thrown, label), label);
+              fail(thrown_refusal(thrown, label_text(label)), label);
             },
             [this] { return failure_.failed(); })) {
     check_cuda(cudaSetDevice(options.ordinal), fmt::format("cannot use GPU {}", options.ordinal));
@@ -244,7 +244,7 @@ void CudaDevice::launch(StreamKind /*kind*/, StreamTask task, const OpLabel& lab
   try {
     task();
   } catch (...) {
-    fail(task_refusal(std::current_exception(), label), label);
+    fail(thrown_refusal(std::current_exception(), label_text(label)), label);
   }
 }
 

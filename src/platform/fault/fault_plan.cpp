@@ -11,49 +11,18 @@ namespace dlo::platform {
 
 namespace {
 
-struct CallRow {
-  SeamCall call;
-  std::string_view name;
-  std::string_view code;
-};
-
-constexpr std::array<CallRow, kSeamCallCount> kCalls = {{
-    {SeamCall::kAllocateDevice, "allocate_device", codes::kDeviceOutOfMemory},
-    {SeamCall::kAllocatePinned, "allocate_pinned", codes::kPinFailed},
-    {SeamCall::kAllocatePageable, "allocate_pageable", codes::kHostOutOfMemory},
-    {SeamCall::kRecord, "record", codes::kDeviceFailed},
-    {SeamCall::kWait, "wait", codes::kDeviceFailed},
-    {SeamCall::kCopyToDevice, "copy_to_device", codes::kCopyFailed},
-    {SeamCall::kCopyToHost, "copy_to_host", codes::kCopyFailed},
-    {SeamCall::kLaunch, "launch", codes::kDeviceFailed},
-    {SeamCall::kWaitHost, "wait_host", codes::kDeadlineExceeded},
-    {SeamCall::kSynchronize, "synchronize", codes::kDeadlineExceeded},
-    {SeamCall::kMakeControlGroup, "make_control_group", codes::kCollectiveFailed},
-    {SeamCall::kMakeCommunicator, "make_communicator", codes::kCollectiveFailed},
-    {SeamCall::kExchange, "exchange", codes::kCollectiveFailed},
-    {SeamCall::kGather, "gather", codes::kCollectiveFailed},
-    {SeamCall::kFileStat, "file_stat", codes::kFileUnreadable},
-    {SeamCall::kFileList, "file_list", codes::kFileUnreadable},
-    {SeamCall::kFileMap, "file_map", codes::kFileUnreadable},
-    {SeamCall::kFileRead, "file_read", codes::kFileUnreadable},
-    {SeamCall::kClock, "clock", codes::kDeadlineExceeded},
-}};
-
-const CallRow& row_of(SeamCall call) {
-  return kCalls.at(static_cast<std::size_t>(call));
-}
-
 Refusal wrong(std::string what, std::string action) {
   return refuse(codes::kInvalidValue, std::move(what), "fault plan", std::move(action));
 }
 
 Result<SeamCall> call_from_name(const std::string& name) {
   std::vector<std::string_view> known;
-  for (const auto& row : kCalls) {
-    if (row.name == name) {
-      return row.call;
+  for (std::size_t i = 0; i < kSeamCallCount; ++i) {
+    const auto call = static_cast<SeamCall>(i);
+    if (seam_call_name(call) == name) {
+      return call;
     }
-    known.push_back(row.name);
+    known.push_back(seam_call_name(call));
   }
   return wrong("no seam call is named '" + name + "'", suggest_name(name, known));
 }
@@ -91,14 +60,6 @@ Result<FaultRule> rule_from_json(const nlohmann::json& json) {
 }
 
 }  // namespace
-
-std::string_view seam_call_name(SeamCall call) {
-  return row_of(call).name;
-}
-
-std::string_view natural_code(SeamCall call) {
-  return row_of(call).code;
-}
 
 Result<FaultPlan> fault_plan_from_json(const nlohmann::json& json) {
   try {
@@ -144,8 +105,12 @@ FaultInjector::FaultInjector(const FaultPlan& plan, int rank)
   }
 }
 
-std::optional<Refusal> FaultInjector::strike(SeamCall call, std::string_view where) {
+std::optional<Refusal> FaultInjector::strike(SeamCall call, std::string_view purpose,
+                                              std::string_view where) {
+  const std::lock_guard lock(mutex_);
   const auto count = ++calls_[static_cast<std::size_t>(call)];
+  const std::string site = call_site(call, purpose);
+  ++sites_[site];
   for (const auto& [rule, armed] : rules_) {
     if (!armed || rule.call != call) {
       continue;
@@ -155,17 +120,40 @@ std::optional<Refusal> FaultInjector::strike(SeamCall call, std::string_view whe
       const std::string code(rule.code.empty() ? natural_code(call) : rule.code);
       if (strike_count_++ == 0) {
         first_code_ = code;
+        first_site_ = site;
       }
       return refuse(code,
                     fmt::format("injected fault in call {} of {}", count, seam_call_name(call)),
-                    fmt::format("rank {}, {}", rank_, where), "this failure was asked for");
+                    fmt::format("rank {}, {}", rank_, where.empty() ? purpose : where),
+                    "this failure was asked for");
     }
   }
   return std::nullopt;
 }
 
 std::uint64_t FaultInjector::call_count(SeamCall call) const {
+  const std::lock_guard lock(mutex_);
   return calls_[static_cast<std::size_t>(call)];
+}
+
+std::uint64_t FaultInjector::strike_count() const {
+  const std::lock_guard lock(mutex_);
+  return strike_count_;
+}
+
+std::string FaultInjector::first_code() const {
+  const std::lock_guard lock(mutex_);
+  return first_code_;
+}
+
+std::string FaultInjector::first_site() const {
+  const std::lock_guard lock(mutex_);
+  return first_site_;
+}
+
+std::map<std::string, std::uint64_t> FaultInjector::sites() const {
+  const std::lock_guard lock(mutex_);
+  return sites_;
 }
 
 }  // namespace dlo::platform

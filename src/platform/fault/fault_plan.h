@@ -3,11 +3,13 @@
 // Must not own: the decorators that act on it (faulting_device.h, comm/fault).
 // Two ways, as FoundationDB's BUGGIFY: an exact rule (the n-th call of an operation), or two
 // probabilities: a rule is armed for a run, and an armed rule fires on a call.
-// Threading: an injector belongs to one rank's launching thread.
+// Threading: an injector is one rank's; any thread of that rank may call it.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,36 +18,9 @@
 
 #include "base/result.h"
 #include "base/seeded_random.h"
+#include "platform/fault/seam_calls.h"
 
 namespace dlo::platform {
-
-// Seam calls that can fail.
-enum class SeamCall : std::uint8_t {
-  kAllocateDevice,
-  kAllocatePinned,
-  kAllocatePageable,
-  kRecord,
-  kWait,
-  kCopyToDevice,
-  kCopyToHost,
-  kLaunch,
-  kWaitHost,
-  kSynchronize,
-  kMakeControlGroup,
-  kMakeCommunicator,
-  kExchange,
-  kGather,
-  kFileStat,
-  kFileList,
-  kFileMap,
-  kFileRead,
-  kClock,  // a reading after which the clock is an hour ahead
-};
-inline constexpr std::size_t kSeamCallCount = static_cast<std::size_t>(SeamCall::kClock) + 1;
-
-[[nodiscard]] std::string_view seam_call_name(SeamCall call);  // "allocate_pinned", ...
-// The code that a failing call of this kind has in real life: pin_failed, copy_failed, ...
-[[nodiscard]] std::string_view natural_code(SeamCall call);
 
 struct FaultRule {
   SeamCall call = SeamCall::kAllocatePinned;
@@ -71,13 +46,19 @@ class FaultInjector {
   // `plan` outlives the injector.
   FaultInjector(const FaultPlan& plan, int rank);
 
-  // Counts a call and says whether it fails, and how.
-  [[nodiscard]] std::optional<Refusal> strike(SeamCall call, std::string_view where);
+  // Counts a call and says whether it fails, and how. `purpose` makes it a call site
+  // (seam_calls.h), `where` is for people; empty: the purpose.
+  [[nodiscard]] std::optional<Refusal> strike(SeamCall call, std::string_view purpose,
+                                              std::string_view where = {});
 
   [[nodiscard]] std::uint64_t call_count(SeamCall call) const;
   // How often a rule struck, and the code of the first.
-  [[nodiscard]] std::uint64_t strike_count() const { return strike_count_; }
-  [[nodiscard]] const std::string& first_code() const { return first_code_; }
+  [[nodiscard]] std::uint64_t strike_count() const;
+  [[nodiscard]] std::string first_code() const;
+  // The call site that the first one struck; empty: none.
+  [[nodiscard]] std::string first_site() const;
+  // Calls by call site.
+  [[nodiscard]] std::map<std::string, std::uint64_t> sites() const;
 
  private:
   struct ArmedRule {
@@ -86,11 +67,14 @@ class FaultInjector {
   };
 
   int rank_;
+  mutable std::mutex mutex_;  // guards what follows
   SeededRandom random_;
   std::vector<ArmedRule> rules_;
   std::array<std::uint64_t, kSeamCallCount> calls_{};
+  std::map<std::string, std::uint64_t> sites_;
   std::uint64_t strike_count_ = 0;
   std::string first_code_;
+  std::string first_site_;
 };
 
 }  // namespace dlo::platform

@@ -28,6 +28,13 @@ Result<std::unique_ptr<HostBuffer>> FaultingDevice::allocate_pageable(std::uint6
   return ForwardingDevice::allocate_pageable(bytes, purpose);
 }
 
+EventId FaultingDevice::create_event() {
+  if (auto refusal = injector_->strike(SeamCall::kCreateEvent, "event")) {
+    throw RunError(*std::move(refusal));
+  }
+  return ForwardingDevice::create_event();
+}
+
 void FaultingDevice::record(EventId event, StreamKind stream, const OpLabel& label) {
   // Recorded all the same, behind the failure: who waits for the event must not run ahead of it.
   static_cast<void>(strikes(SeamCall::kRecord, stream, label));
@@ -60,21 +67,27 @@ void FaultingDevice::launch(StreamKind stream, StreamTask task, const OpLabel& l
 }
 
 Status FaultingDevice::wait_host(EventId event, Deadline deadline, const OpLabel& label) {
-  if (auto refusal = injector_->strike(SeamCall::kWaitHost, label_text(label))) {
+  if (auto refusal =
+          injector_->strike(SeamCall::kWaitHost, site_name(label.site), label_text(label))) {
     return *std::move(refusal);
   }
-  return ForwardingDevice::wait_host(event, deadline, label);
+  return ForwardingDevice::wait_host(event, below(deadline), label);
 }
 
 Status FaultingDevice::synchronize(Deadline deadline) {
-  if (auto refusal = injector_->strike(SeamCall::kSynchronize, "synchronize")) {
+  if (auto refusal = injector_->strike(SeamCall::kSynchronize, "all streams")) {
     return *std::move(refusal);
   }
-  return ForwardingDevice::synchronize(deadline);
+  return ForwardingDevice::synchronize(below(deadline));
+}
+
+Deadline FaultingDevice::below(Deadline deadline) {
+  static_cast<void>(clock_.now());  // a wait looks at the clock, which may jump then
+  return deadline.at == Deadline{}.at ? deadline : Deadline::after(deadline.at, -clock_.ahead());
 }
 
 bool FaultingDevice::strikes(SeamCall call, StreamKind stream, const OpLabel& label) {
-  auto refusal = injector_->strike(call, label_text(label));
+  auto refusal = injector_->strike(call, site_name(label.site), label_text(label));
   if (!refusal) {
     return false;
   }

@@ -26,6 +26,8 @@ class FaultingDevice : public ForwardingDevice {
                                                                     MemoryPurpose purpose) override;
   [[nodiscard]] Result<std::unique_ptr<HostBuffer>> allocate_pageable(
       std::uint64_t bytes, MemoryPurpose purpose) override;
+  // Throws RunError when the plan says so.
+  [[nodiscard]] EventId create_event() override;
   void record(EventId event, StreamKind stream, const OpLabel& label) override;
   void wait(StreamKind stream, EventId event, const OpLabel& label) override;
   void copy_to_device(StreamKind stream, DeviceSpan destination, ConstByteSpan source,
@@ -37,6 +39,9 @@ class FaultingDevice : public ForwardingDevice {
   [[nodiscard]] Status synchronize(Deadline deadline) override;
 
  private:
+  // `deadline`, made by clock(), on the clock of the device below: what clock() has jumped ahead
+  // since, a wait has lost.
+  [[nodiscard]] Deadline below(Deadline deadline);
   // True when the call fails: the failing operation has been issued in its place.
   bool strikes(SeamCall call, StreamKind stream, const OpLabel& label);
 

@@ -1,7 +1,7 @@
-// Owns: FaultingFileSystem, the decorator that lets reads of files fail as a FaultPlan says, or
-// take longer, as on a slow disk. Must not own: the plan or its counters. Writes pass through
-// untouched. Threading: the calls that can fail are made by the launching thread; nothing owned
-// outlives it.
+// Owns: FaultingFileSystem, the decorator that lets calls of a file system fail as a FaultPlan
+// says, or reads take longer, as on a slow disk. Must not own: the plan or its counters.
+// Threading: that of the file system below; what it hands out lives no longer than the injector.
+// Failure: the refusal of the plan, and nothing has happened then.
 #pragma once
 
 #include "platform/clock.h"
@@ -26,26 +26,16 @@ class FaultingFileSystem : public FileSystem {
   [[nodiscard]] Result<std::unique_ptr<MappedFile>> map_read_only(const Path& path) const override;
   [[nodiscard]] Result<std::string> read_text(const Path& path,
                                               std::uint64_t limit_bytes) const override;
-
-  [[nodiscard]] Result<std::unique_ptr<WritableFile>> create(const Path& path) override {
-    return inner_->create(path);
-  }
-  [[nodiscard]] Status make_directories(const Path& directory) override {
-    return inner_->make_directories(directory);
-  }
-  [[nodiscard]] Status rename(const Path& from, const Path& to) override {
-    return inner_->rename(from, to);
-  }
-  [[nodiscard]] Status remove_file(const Path& path) override { return inner_->remove_file(path); }
-  [[nodiscard]] Status remove_tree(const Path& path) override { return inner_->remove_tree(path); }
-  [[nodiscard]] Status sync_directory(const Path& directory) override {
-    return inner_->sync_directory(directory);
-  }
-  [[nodiscard]] Result<std::uint64_t> free_bytes(const Path& path) const override {
-    return inner_->free_bytes(path);
-  }
+  [[nodiscard]] Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
+  [[nodiscard]] Status make_directories(const Path& directory) override;
+  [[nodiscard]] Status rename(const Path& from, const Path& to) override;
+  [[nodiscard]] Status remove_file(const Path& path) override;
+  [[nodiscard]] Status remove_tree(const Path& path) override;
+  [[nodiscard]] Status sync_directory(const Path& directory) override;
+  [[nodiscard]] Result<std::uint64_t> free_bytes(const Path& path) const override;
 
  private:
+  [[nodiscard]] Status strike(SeamCall call, const Path& path, std::string_view role) const;
   void hold_up() const;
 
   FileSystem* inner_;

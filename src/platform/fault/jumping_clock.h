@@ -24,6 +24,8 @@ class JumpingClock : public Clock {
   }
   void sleep(Nanoseconds duration) override { inner_->sleep(duration); }
   [[nodiscard]] std::string wall_time_text() const override { return inner_->wall_time_text(); }
+  // By how much it is ahead of the clock below.
+  [[nodiscard]] Nanoseconds ahead() const { return ahead_; }
 
  private:
   Clock* inner_;

@@ -65,13 +65,13 @@ Result<std::unique_ptr<DeviceBuffer>> SimDevice::allocate_device(std::uint64_t b
 }
 
 Result<std::unique_ptr<HostBuffer>> SimDevice::allocate_pinned(std::uint64_t bytes,
-                                                               MemoryPurpose /*purpose*/) {
-  return memory_->allocate_host(bytes, /*pinned=*/true);
+                                                               MemoryPurpose purpose) {
+  return memory_->allocate_pinned(bytes, purpose);
 }
 
 Result<std::unique_ptr<HostBuffer>> SimDevice::allocate_pageable(std::uint64_t bytes,
-                                                                 MemoryPurpose /*purpose*/) {
-  return memory_->allocate_host(bytes, /*pinned=*/false);
+                                                                 MemoryPurpose purpose) {
+  return memory_->allocate_pageable(bytes, purpose);
 }
 
 EventId SimDevice::create_event() {
@@ -374,16 +374,16 @@ std::string SimDevice::stream_report() const {
 }
 
 MemoryUse SimDevice::device_memory() const {
-  return memory_->device();
+  return memory_->device().use();
 }
 MemoryUse SimDevice::device_memory(MemoryPurpose purpose) const {
-  return memory_->device(purpose);
+  return memory_->device().use(purpose);
 }
 MemoryUse SimDevice::pinned_memory() const {
-  return memory_->pinned();
+  return memory_->pinned().use();
 }
 MemoryUse SimDevice::pageable_memory() const {
-  return memory_->pageable();
+  return memory_->pageable().use();
 }
 
 }  // namespace dlo::platform::sim

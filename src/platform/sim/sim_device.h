@@ -111,7 +111,7 @@ class SimDevice : public Device {
   // A peer failed: a collective that waits for its peers ends with `refusal`, and so does the
   // device.
   void leave_collectives(const Refusal& refusal);
-  [[nodiscard]] std::size_t live_buffer_count() const { return memory_->live_buffer_count(); }
+  [[nodiscard]] std::uint64_t live_buffer_count() const { return memory_->live_buffer_count(); }
   [[nodiscard]] int rank() const { return settings_.rank; }
   [[nodiscard]] const CostModel& costs() const { return *settings_.costs; }
   [[nodiscard]] SimKernel& kernel() { return *kernel_; }

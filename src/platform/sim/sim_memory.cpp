@@ -1,16 +1,17 @@
 #include "platform/sim/sim_memory.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <utility>
 
-#include "base/codes.h"
+#include "platform/memory_refusal.h"
 
 namespace dlo::platform::sim {
 
 namespace {
+
+constexpr std::uint64_t kNoBudget = std::numeric_limits<std::uint64_t>::max();
 
 struct FreeDeleter {
   void operator()(std::byte* bytes) const { std::free(bytes); }  // NOLINT: aligned_alloc's pair
@@ -28,89 +29,100 @@ Block make_block(std::uint64_t bytes) {
   return Block(data);
 }
 
-void grow(MemoryUse& use, std::uint64_t bytes) {
-  use.now_bytes += bytes;
-  use.peak_bytes = std::max(use.peak_bytes, use.now_bytes);
-}
-
-Refusal over_budget(std::string_view code, std::string_view kind, std::uint64_t bytes,
-                    const MemoryUse& use, std::uint64_t budget) {
-  return refuse(code,
-                fmt::format("{} more bytes of {} memory exceed the budget of {} ({} in use)", bytes,
-                            kind, budget, use.now_bytes),
-                std::string(kind) + " memory", "raise the budget or stream with smaller slots");
-}
-
-}  // namespace
-
-class SimDeviceBuffer : public DeviceBuffer {
+// Memory that is entered in a ledger until it goes.
+class Entry {
  public:
-  SimDeviceBuffer(std::shared_ptr<SimMemory> memory, std::uint64_t bytes, MemoryPurpose purpose)
-      : memory_(std::move(memory)), block_(make_block(bytes)), bytes_(bytes), purpose_(purpose) {
-    grow(memory_->device_, bytes_);
-    grow(memory_->device_by_purpose_[static_cast<std::size_t>(purpose_)], bytes_);
-    ++memory_->live_buffer_count_;
-  }
-  SimDeviceBuffer(const SimDeviceBuffer&) = delete;
-  SimDeviceBuffer& operator=(const SimDeviceBuffer&) = delete;
-  ~SimDeviceBuffer() override {
-    memory_->device_.now_bytes -= bytes_;
-    memory_->device_by_purpose_[static_cast<std::size_t>(purpose_)].now_bytes -= bytes_;
-    --memory_->live_buffer_count_;
-  }
-  [[nodiscard]] DeviceSpan span() const override { return DeviceSpan{block_.get(), bytes_}; }
+  // Precondition: the ledger has `bytes` of `purpose` entered for it.
+  Entry(std::shared_ptr<SimMemory> memory, MemoryLedger& ledger, std::uint64_t bytes,
+        MemoryPurpose purpose)
+      : memory_(std::move(memory)),
+        ledger_(&ledger),
+        block_(make_block(bytes)),
+        bytes_(bytes),
+        purpose_(purpose) {}
+  ~Entry() { ledger_->remove(bytes_, purpose_); }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  [[nodiscard]] std::byte* data() const { return block_.get(); }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
-  std::shared_ptr<SimMemory> memory_;
+  std::shared_ptr<SimMemory> memory_;  // whose ledger it is
+  MemoryLedger* ledger_;
   Block block_;
   std::uint64_t bytes_;
   MemoryPurpose purpose_;
 };
 
+class SimDeviceBuffer : public DeviceBuffer {
+ public:
+  explicit SimDeviceBuffer(std::unique_ptr<Entry> entry) : entry_(std::move(entry)) {}
+  [[nodiscard]] DeviceSpan span() const override {
+    return DeviceSpan{entry_->data(), entry_->bytes()};
+  }
+
+ private:
+  std::unique_ptr<Entry> entry_;
+};
+
 class SimHostBuffer : public HostBuffer {
  public:
-  SimHostBuffer(std::shared_ptr<SimMemory> memory, std::uint64_t bytes, bool pinned)
-      : memory_(std::move(memory)), block_(make_block(bytes)), bytes_(bytes), pinned_(pinned) {
-    grow(use(), bytes_);
-    ++memory_->live_buffer_count_;
-  }
-  SimHostBuffer(const SimHostBuffer&) = delete;
-  SimHostBuffer& operator=(const SimHostBuffer&) = delete;
-  ~SimHostBuffer() override {
-    use().now_bytes -= bytes_;
-    --memory_->live_buffer_count_;
-  }
-  [[nodiscard]] ByteSpan span() const override { return ByteSpan(block_.get(), bytes_); }
+  SimHostBuffer(std::unique_ptr<Entry> entry, bool pinned)
+      : entry_(std::move(entry)), pinned_(pinned) {}
+  [[nodiscard]] ByteSpan span() const override { return ByteSpan(entry_->data(), entry_->bytes()); }
   [[nodiscard]] bool pinned() const override { return pinned_; }
 
  private:
-  [[nodiscard]] MemoryUse& use() { return pinned_ ? memory_->pinned_ : memory_->pageable_; }
-
-  std::shared_ptr<SimMemory> memory_;
-  Block block_;
-  std::uint64_t bytes_;
+  std::unique_ptr<Entry> entry_;
   bool pinned_;
 };
 
+Result<std::unique_ptr<Entry>> enter(std::shared_ptr<SimMemory> memory, const MemoryKind& kind,
+                                     MemoryLedger& ledger, std::uint64_t bytes,
+                                     MemoryPurpose purpose) {
+  if (!ledger.try_add(bytes, purpose)) {
+    return budget_refusal(kind, ledger, bytes, purpose);
+  }
+  return std::make_unique<Entry>(std::move(memory), ledger, bytes, purpose);
+}
+
+}  // namespace
+
+SimMemory::SimMemory(const MemoryBudgets& budgets)
+    : device_(budgets.device_bytes.value_or(kNoBudget)),
+      pinned_(budgets.pinned_bytes.value_or(kNoBudget)),
+      pageable_(kNoBudget) {}
+
 Result<std::unique_ptr<DeviceBuffer>> SimMemory::allocate_device(std::uint64_t bytes,
                                                                  MemoryPurpose purpose) {
-  if (budgets_.device_bytes && device_.now_bytes + bytes > *budgets_.device_bytes) {
-    return over_budget(codes::kDeviceOutOfMemory, "device", bytes, device_, *budgets_.device_bytes);
+  auto entry = enter(shared_from_this(), kDeviceMemory, device_, bytes, purpose);
+  if (!entry.ok()) {
+    return entry.refusal();
   }
-  return std::unique_ptr<DeviceBuffer>(
-      std::make_unique<SimDeviceBuffer>(shared_from_this(), bytes, purpose));
+  return std::unique_ptr<DeviceBuffer>(std::make_unique<SimDeviceBuffer>(std::move(*entry)));
 }
 
-Result<std::unique_ptr<HostBuffer>> SimMemory::allocate_host(std::uint64_t bytes, bool pinned) {
-  if (pinned && budgets_.pinned_bytes && pinned_.now_bytes + bytes > *budgets_.pinned_bytes) {
-    return over_budget(codes::kPinFailed, "pinned", bytes, pinned_, *budgets_.pinned_bytes);
+Result<std::unique_ptr<HostBuffer>> SimMemory::allocate_pinned(std::uint64_t bytes,
+                                                               MemoryPurpose purpose) {
+  auto entry = enter(shared_from_this(), kPinnedMemory, pinned_, bytes, purpose);
+  if (!entry.ok()) {
+    return entry.refusal();
   }
-  return std::unique_ptr<HostBuffer>(
-      std::make_unique<SimHostBuffer>(shared_from_this(), bytes, pinned));
+  return std::unique_ptr<HostBuffer>(std::make_unique<SimHostBuffer>(std::move(*entry), true));
 }
 
-MemoryUse SimMemory::device(MemoryPurpose purpose) const {
-  return device_by_purpose_[static_cast<std::size_t>(purpose)];
+Result<std::unique_ptr<HostBuffer>> SimMemory::allocate_pageable(std::uint64_t bytes,
+                                                                 MemoryPurpose purpose) {
+  auto entry = enter(shared_from_this(), kPageableMemory, pageable_, bytes, purpose);
+  if (!entry.ok()) {
+    return entry.refusal();
+  }
+  return std::unique_ptr<HostBuffer>(std::make_unique<SimHostBuffer>(std::move(*entry), false));
+}
+
+std::uint64_t SimMemory::live_buffer_count() const {
+  return device_.use().now_count + pinned_.use().now_count + pageable_.use().now_count;
 }
 
 }  // namespace dlo::platform::sim

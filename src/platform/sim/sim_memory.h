@@ -1,14 +1,13 @@
 // Owns: the simulated memories of one rank: aligned host memory that plays device, pinned and
-// pageable memory, with budgets and books by purpose.
+// pageable memory, each with the platform's books and budget (platform/memory_ledger.h).
 // Must not own: copies. Buffers share ownership of the books, so a buffer may outlive its device;
 // live_buffer_count() tells what a finished run still holds.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
 
-#include "platform/device.h"
+#include "platform/memory_ledger.h"
 
 namespace dlo::platform::sim {
 
@@ -19,30 +18,26 @@ struct MemoryBudgets {
 
 class SimMemory : public std::enable_shared_from_this<SimMemory> {
  public:
-  explicit SimMemory(const MemoryBudgets& budgets) : budgets_(budgets) {}
+  explicit SimMemory(const MemoryBudgets& budgets);
 
+  // Codes: device_out_of_memory.
   [[nodiscard]] Result<std::unique_ptr<DeviceBuffer>> allocate_device(std::uint64_t bytes,
                                                                       MemoryPurpose purpose);
-  [[nodiscard]] Result<std::unique_ptr<HostBuffer>> allocate_host(std::uint64_t bytes, bool pinned);
+  // Codes: pin_failed.
+  [[nodiscard]] Result<std::unique_ptr<HostBuffer>> allocate_pinned(std::uint64_t bytes,
+                                                                    MemoryPurpose purpose);
+  [[nodiscard]] Result<std::unique_ptr<HostBuffer>> allocate_pageable(std::uint64_t bytes,
+                                                                      MemoryPurpose purpose);
 
-  [[nodiscard]] MemoryUse device() const { return device_; }
-  [[nodiscard]] MemoryUse device(MemoryPurpose purpose) const;
-  [[nodiscard]] MemoryUse pinned() const { return pinned_; }
-  [[nodiscard]] MemoryUse pageable() const { return pageable_; }
-  [[nodiscard]] std::size_t live_buffer_count() const { return live_buffer_count_; }
+  [[nodiscard]] const MemoryLedger& device() const { return device_; }
+  [[nodiscard]] const MemoryLedger& pinned() const { return pinned_; }
+  [[nodiscard]] const MemoryLedger& pageable() const { return pageable_; }
+  [[nodiscard]] std::uint64_t live_buffer_count() const;
 
  private:
-  friend class SimDeviceBuffer;
-  friend class SimHostBuffer;
-
-  static constexpr std::size_t kPurposeCount = static_cast<std::size_t>(MemoryPurpose::kOther) + 1;
-
-  MemoryBudgets budgets_;
-  MemoryUse device_;
-  std::array<MemoryUse, kPurposeCount> device_by_purpose_{};
-  MemoryUse pinned_;
-  MemoryUse pageable_;
-  std::size_t live_buffer_count_ = 0;
+  MemoryLedger device_;
+  MemoryLedger pinned_;
+  MemoryLedger pageable_;
 };
 
 }  // namespace dlo::platform::sim

@@ -21,7 +21,7 @@ TEST(TorchSession, OnTheCpu_SetsThreadsAndFixesArithmetic) {
   at::globalContext().setBenchmarkCuDNN(true);
   at::globalContext().setSDPUseCuDNN(true);
   test::InlineDevice device;
-  TorchSession session(device, {.compute_threads = 1, .memory_limit_bytes = 1024});
+  TorchSession session(device, {.compute_threads = 1});
   session.activate();
   EXPECT_EQ(device.launched().size(), 1U);  // the number of threads, where the tasks run
   EXPECT_FALSE(at::globalContext().benchmarkCuDNN());
@@ -35,6 +35,7 @@ TEST(TorchSession, OnTheCpu_KeepsNoBooks) {
   test::InlineDevice device;
   TorchSession session(device, {});
   session.reset_peaks();
+  session.limit_memory(1024);
   session.release_cached();
   EXPECT_FALSE(session.memory().has_value());
 }
