@@ -40,6 +40,8 @@ struct ModelSpec {
   platform::Path checkpoint;          // diffusers folder (with model_index.json)
   DType runtime_dtype = DType::kF32;  // F32 or BF16: dtype of the weights at run time
   bool keep_fp32_modules = true;      // with BF16: diffusers' fp32 modules stay F32
+  DType compute_dtype = DType::kF32;  // arithmetic
+  std::string attention = "plain";    // or "fused": bytes are compared within one backend only
 };
 
 struct PlatformSpec {
