@@ -1,9 +1,13 @@
 // Owns: the layers that diffusion transformers share: linear, norms, modulation, rotation,
-// attention, timestep sinusoid. Arithmetic is fp32; weights of another dtype are widened on use.
-// Must not own: parameters or launch order. Pure functions, called inside compute-stream tasks
-// under c10::InferenceMode.
-// RMS norm and plain attention are written here once, so that bytes do not hang on which fused
-// kernels a torch build has (models.md section 6).
+// attention, timestep sinusoid.
+// Must not own: parameters or launch order. Called inside compute-stream tasks under
+// c10::InferenceMode; none waits for the device.
+//
+// Arithmetic is that of the input: F32, or BF16 mixed as diffusers mixes it (products in BF16;
+// statistics, modulation, rotation and gated sums in fp32, rounded once). Weights of another dtype
+// are converted on use. In F32, RMS norm and plain attention are written here, so that bytes do not
+// hang on which fused kernels a torch build has (models.md section 6); BF16 takes torch's kernels
+// and as few of them as give the same roundings.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,29 +23,41 @@ struct LinearWeights {
   const at::Tensor& bias;    // [out]
 };
 
-// `tensor` as fp32; no copy when it is that already.
+// `tensor` as `dtype`, or as fp32; no copy when it is that already.
+[[nodiscard]] at::Tensor as_dtype(const at::Tensor& tensor, at::ScalarType dtype);
 [[nodiscard]] at::Tensor widen(const at::Tensor& tensor);
 
 [[nodiscard]] at::Tensor linear(const at::Tensor& input, const LinearWeights& weights);
 
-// Over the last dimension; without and with an affine part.
-[[nodiscard]] at::Tensor layer_norm(const at::Tensor& input, double eps);
+// Over the last dimension, with an affine part.
 [[nodiscard]] at::Tensor layer_norm(const at::Tensor& input, const LinearWeights& affine,
                                     double eps);
+
+// fp32; broadcast over the input they modulate.
+struct Modulation {
+  at::Tensor shift;
+  at::Tensor scale;
+};
+
+// layer_norm(input) * (1 + scale) + shift, without an affine part of its own.
+[[nodiscard]] at::Tensor modulated_norm(const at::Tensor& input, const Modulation& modulation,
+                                        double eps);
+
+// residual + update * gate with an fp32 gate. BF16: written into `residual`.
+[[nodiscard]] at::Tensor add_gated(const at::Tensor& residual, const at::Tensor& update,
+                                   const at::Tensor& gate);
 
 // x / sqrt(mean(x^2) + eps) * weight over the last dimension.
 [[nodiscard]] at::Tensor rms_norm(const at::Tensor& input, const at::Tensor& weight, double eps);
 
-// normed * (1 + scale) + shift.
-[[nodiscard]] at::Tensor modulate(const at::Tensor& normed, const at::Tensor& shift,
-                                  const at::Tensor& scale);
+// In place.
+[[nodiscard]] at::Tensor gelu_tanh(at::Tensor input);
 
-[[nodiscard]] at::Tensor gelu_tanh(const at::Tensor& input);
-
-// Rotation angles per token and channel pair; heads broadcast.
+// Rotation angles per token and channel pair, fp32; heads broadcast.
 struct RopeTables {
   at::Tensor cos;  // [tokens, 1, head_dim / 2]
   at::Tensor sin;
+  at::Tensor turn;  // cos + i sin
 };
 
 // Rotates the interleaved pairs (2i, 2i + 1) of `input` [batch, tokens, heads, head_dim].
@@ -53,8 +69,8 @@ struct AttentionOptions {
 };
 
 // softmax(q k^T / sqrt(head_dim)) v over [batch, tokens, heads, head_dim]; returns
-// [batch, query tokens, heads * head_dim]. The plain backend holds the scores of one chunk of
-// queries at a time.
+// [batch, query tokens, heads * head_dim]. The plain backend computes in fp32 and holds the scores
+// of one chunk of queries at a time; the fused one reads its operands where they are.
 [[nodiscard]] at::Tensor attention(const at::Tensor& query, const at::Tensor& key,
                                    const at::Tensor& value, const AttentionOptions& options);
 

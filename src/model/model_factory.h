@@ -27,7 +27,9 @@ struct ModelOptions {
   DType runtime_dtype = DType::kF32;      // F32 or BF16: dtype of the weights at run time
   // With BF16: the modules that diffusers keeps in fp32 stay F32, as its _keep_in_fp32_modules.
   bool keep_fp32_modules = true;
-  DType compute_dtype = DType::kF32;  // arithmetic; weights of another dtype are widened on use
+  // Arithmetic: F32, or BF16 as diffusers runs a pipeline in it (layers.h). Weights of another
+  // dtype are converted on use; operands of a forward are F32 all the same.
+  DType compute_dtype = DType::kF32;
   AttentionBackend attention = AttentionBackend::kPlain;
   std::int64_t attention_query_chunk = 1024;  // queries a chunk of the plain attention
 };

@@ -1,5 +1,7 @@
 #include "model/torch_session.h"
 
+#include <limits>
+
 #include <ATen/Context.h>
 
 #include "model/latent_ops.h"
@@ -47,6 +49,7 @@ TorchSession::TorchSession(platform::Device& device, const TorchSessionOptions& 
 TorchSession::~TorchSession() {
   if (accelerator_ != nullptr) {
     accelerator_->refuse_synchronisation(false);
+    accelerator_->limit_memory(std::numeric_limits<std::uint64_t>::max());
   }
 }
 

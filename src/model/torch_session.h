@@ -32,7 +32,7 @@ class TorchSession {
   // Activates itself. `device` outlives the session. Throws RunError accelerator_missing when the
   // device is a CUDA device and the build has no CUDA, device_failed when torch cannot use it.
   TorchSession(platform::Device& device, const TorchSessionOptions& options);
-  // Allows synchronisation again; waits for nothing.
+  // Allows synchronisation again and lifts the limit; waits for nothing.
   ~TorchSession();
   TorchSession(const TorchSession&) = delete;
   TorchSession& operator=(const TorchSession&) = delete;

@@ -53,7 +53,7 @@ class CollectingTap final : public model::ForwardTap {
   CollectingTap(std::string prefix, GoldenTensors& out) : prefix_(std::move(prefix)), out_(out) {}
 
   void see(std::string_view name, const at::Tensor& tensor) override {
-    const at::Tensor contiguous = tensor.contiguous();
+    const at::Tensor contiguous = tensor.to(at::kFloat).contiguous();
     GoldenTensor value{contiguous.sizes().vec(), {}};
     const float* data = contiguous.const_data_ptr<float>();
     value.values.assign(data, data + contiguous.numel());

@@ -61,12 +61,12 @@ at::Tensor wan_block(const WanConfig& config, const AttentionOptions& options,
       widen(weights[at_index::kScaleShiftTable]).unsqueeze(0) + conditioning.modulation;
   const auto row = [&table](std::int64_t index) { return table.select(2, index); };
 
-  const at::Tensor attn1_input = modulate(layer_norm(hidden, config.eps), row(0), row(1));
+  const at::Tensor attn1_input = modulated_norm(hidden, {row(0), row(1)}, config.eps);
   tap.see(".norm1_modulated", attn1_input);
   const at::Tensor attn1 = attend(config, options, AttentionWeights(weights + at_index::kAttn1),
                                   attn1_input, attn1_input, &conditioning.rope);
   tap.see(".attn1", attn1);
-  const at::Tensor after_attn1 = hidden + attn1 * row(2);
+  const at::Tensor after_attn1 = add_gated(hidden, attn1, row(2));
 
   const at::Tensor* norm2 = weights + at_index::kNorm2;
   const at::Tensor attn2_input = config.cross_attn_norm
@@ -75,14 +75,14 @@ at::Tensor wan_block(const WanConfig& config, const AttentionOptions& options,
   const at::Tensor attn2 = attend(config, options, AttentionWeights(weights + at_index::kAttn2),
                                   attn2_input, conditioning.text, nullptr);
   tap.see(".attn2", attn2);
-  const at::Tensor after_attn2 = after_attn1 + attn2;
+  const at::Tensor after_attn2 = after_attn1.add_(attn2);
 
   const at::Tensor* ffn =
       weights + (config.cross_attn_norm ? at_index::kFfnWithNorm2 : at_index::kNorm2);
   const at::Tensor ffn_out =
-      feed_forward(ffn, modulate(layer_norm(after_attn2, config.eps), row(3), row(4)));
+      feed_forward(ffn, modulated_norm(after_attn2, {row(3), row(4)}, config.eps));
   tap.see(".ffn", ffn_out);
-  at::Tensor out = after_attn2 + ffn_out * row(5);
+  at::Tensor out = add_gated(after_attn2, ffn_out, row(5));
   tap.see("", out);
   return out;
 }

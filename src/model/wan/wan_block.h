@@ -40,7 +40,8 @@ struct WanConditioning {
   RopeTables rope;
 };
 
-// Hidden states [batch, tokens, hidden] after the block.
+// Hidden states [batch, tokens, hidden] after the block, in the arithmetic of `hidden` (layers.h).
+// BF16: written into `hidden`.
 [[nodiscard]] at::Tensor wan_block(const WanConfig& config, const AttentionOptions& attention,
                                    const BlockViews& views, const WanConditioning& conditioning,
                                    const at::Tensor& hidden, const BlockTap& tap);

@@ -3,6 +3,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/complex.h>
 #include <ATen/ops/outer.h>
 #include <ATen/ops/pow.h>
 
@@ -36,7 +37,9 @@ RopeTables make_wan_rope(const WanConfig& config, const PatchGrid& grid) {
                spread(axis_angles(width, side_channels), {1, 1, width, -1})},
               -1)
           .reshape({frames * height * width, 1, -1});
-  return RopeTables{angles.cos().to(at::kFloat), angles.sin().to(at::kFloat)};
+  const at::Tensor cos = angles.cos().to(at::kFloat);
+  const at::Tensor sin = angles.sin().to(at::kFloat);
+  return RopeTables{cos, sin, at::complex(cos, sin)};
 }
 
 const RopeTables& WanRopeCache::tables(const WanConfig& config, const PatchGrid& grid) {
@@ -45,9 +48,10 @@ const RopeTables& WanRopeCache::tables(const WanConfig& config, const PatchGrid&
     const RopeTables host = make_wan_rope(config, grid);
     // The driver has read pageable memory when the copy returns, so `host` may go then.
     const auto moved = [device = torch_device(device_)](const at::Tensor& table) {
-      return table.to(device, at::kFloat, /*non_blocking=*/true);
+      return table.to(device, table.scalar_type(), /*non_blocking=*/true);
     };
-    found = tables_.emplace(grid, RopeTables{moved(host.cos), moved(host.sin)}).first;
+    found =
+        tables_.emplace(grid, RopeTables{moved(host.cos), moved(host.sin), moved(host.turn)}).first;
   }
   return found->second;
 }

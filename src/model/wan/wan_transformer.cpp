@@ -119,6 +119,7 @@ at::Tensor doubled(const at::Tensor& table) {
 WanTransformer::WanTransformer(const WanConfig& config, const ModelOptions& options)
     : config_(config),
       device_(options.device),
+      compute_dtype_(scalar_type(options.compute_dtype)),
       attention_{options.attention, options.attention_query_chunk},
       geometry_(geometry_of(config)),
       spec_(describe_wan(config, options)),
@@ -163,8 +164,9 @@ void WanTransformer::forward(platform::Device& device, DitCall& call) {
 
 void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
   const LinearWeights patch = pair_at(views, at_index::kPatchEmbedding);
-  state_.hidden = linear(to_patches(as_torch(call.latents, device_), config_, state_.grid),
-                         {patch.weight.flatten(1), patch.bias});
+  const at::Tensor latents = as_dtype(as_torch(call.latents, device_), compute_dtype_);
+  state_.hidden =
+      linear(to_patches(latents, config_, state_.grid), {patch.weight.flatten(1), patch.bias});
   show(call.tap, "patch_embedding", state_.hidden);
 
   state_.conditioning.rope = rope_.tables(config_, state_.grid);
@@ -173,8 +175,8 @@ void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
     call.tap->see("rope.sin", doubled(state_.conditioning.rope.sin));
   }
   embed_time(views, call);
-  const at::Tensor text =
-      linear(as_torch(call.text_states, device_), pair_at(views, at_index::kTextEmbedder1));
+  const at::Tensor text = linear(as_dtype(as_torch(call.text_states, device_), compute_dtype_),
+                                 pair_at(views, at_index::kTextEmbedder1));
   state_.conditioning.text = linear(gelu_tanh(text), pair_at(views, at_index::kTextEmbedder2));
   show(call.tap, "text_embeds", state_.conditioning.text);
 }
@@ -182,8 +184,14 @@ void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
 void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
   const at::Tensor sinusoid = timestep_sinusoid(as_torch(call.timestep, device_), config_.freq_dim);
   show(call.tap, "timestep_sinusoid", sinusoid);
-  const at::Tensor first = at::silu(linear(sinusoid, pair_at(views, at_index::kTimeEmbedder1)));
-  const at::Tensor embedding = linear(first, pair_at(views, at_index::kTimeEmbedder2));
+  // With BF16 arithmetic the embedder computes in its weights' dtype, as in diffusers, which keeps
+  // them in fp32.
+  const LinearWeights first = pair_at(views, at_index::kTimeEmbedder1);
+  const at::ScalarType dtype =
+      compute_dtype_ == at::kFloat ? at::kFloat : first.weight.scalar_type();
+  const at::Tensor inner = at::silu(linear(as_dtype(sinusoid, dtype), first));
+  const at::Tensor embedding =
+      as_dtype(linear(inner, pair_at(views, at_index::kTimeEmbedder2)), compute_dtype_);
   show(call.tap, "temb", embedding);
   const at::Tensor projected = linear(at::silu(embedding), pair_at(views, at_index::kTimeProj));
   show(call.tap, "timestep_proj", projected);
@@ -203,7 +211,7 @@ void WanTransformer::write_output(const BlockViews& views, const DitCall& call) 
   const at::Tensor table = widen(views.tensors[at_index::kScaleShiftTable]).unsqueeze(0) +
                            state_.time_embedding.unsqueeze(2);
   const at::Tensor normed =
-      modulate(layer_norm(state_.hidden, config_.eps), table.select(2, 0), table.select(2, 1));
+      modulated_norm(state_.hidden, {table.select(2, 0), table.select(2, 1)}, config_.eps);
   show(call.tap, "after_final_norm", normed);
   const at::Tensor rows = linear(normed, pair_at(views, at_index::kProjOut));
   const at::Tensor sample = from_patches(rows, config_, state_.grid);
@@ -216,12 +224,13 @@ Result<std::unique_ptr<DitModel>> make_wan(const nlohmann::json& config,
   const auto dtype_refusal = [&options](std::string_view what, DType dtype) {
     return refuse(codes::kNotInThisProduct,
                   fmt::format("{} {} is not supported", what, dtype_name(dtype)), options.component,
-                  "use F32 or BF16 weights and F32 arithmetic");
+                  "use F32 or BF16");
   };
-  if (options.runtime_dtype != DType::kF32 && options.runtime_dtype != DType::kBF16) {
+  const auto supported = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16; };
+  if (!supported(options.runtime_dtype)) {
     return dtype_refusal("runtime dtype", options.runtime_dtype);
   }
-  if (options.compute_dtype != DType::kF32) {
+  if (!supported(options.compute_dtype)) {
     return dtype_refusal("compute dtype", options.compute_dtype);
   }
   require(options.attention_query_chunk >= 1, "attention_query_chunk must be at least 1");

@@ -44,6 +44,7 @@ class WanTransformer final : public DitModel, private BlockCompute {
 
   WanConfig config_;
   ComputeDevice device_;
+  at::ScalarType compute_dtype_;
   AttentionOptions attention_;
   DitGeometry geometry_;
   contracts::DitSpec spec_;

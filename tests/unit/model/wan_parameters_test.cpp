@@ -159,7 +159,7 @@ TEST(WanConfig, UnsupportedDtypes_AreRefused) {
   options.runtime_dtype = DType::kF16;
   EXPECT_EQ(make_wan(test::tiny_wan_config(1), options).refusal().code, codes::kNotInThisProduct);
   options = {};
-  options.compute_dtype = DType::kBF16;
+  options.compute_dtype = DType::kF16;
   EXPECT_EQ(make_wan(test::tiny_wan_config(1), options).refusal().code, codes::kNotInThisProduct);
 }
 

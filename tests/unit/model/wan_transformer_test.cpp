@@ -86,9 +86,16 @@ class TwoSlotObserver final : public contracts::BlockObserver {
   std::uint32_t next_slot_ = 0;
 };
 
-TEST(WanTransformer, StreamedThroughTwoSlotsBehindALaggingStream_BytesEqualResident) {
+ModelOptions bf16_arithmetic() {
+  ModelOptions options;
+  options.runtime_dtype = DType::kBF16;
+  options.compute_dtype = DType::kBF16;
+  return options;
+}
+
+void expect_streamed_equals_resident(const ModelOptions& options) {
   InlineDevice device(InlineMode::kQueued);
-  const auto model = test::make_tiny_wan(3);
+  const auto model = test::make_tiny_wan(3, options);
   contracts::DitSpec edges;
   edges.non_block = model->spec().non_block;
   const ResidentWeights weights(device, edges, seeded_values(1));
@@ -100,12 +107,19 @@ TEST(WanTransformer, StreamedThroughTwoSlotsBehindALaggingStream_BytesEqualResid
   model->forward(device, second.call());  // enqueued behind the first, as guidance does
   device.run_queued();
   ASSERT_FALSE(device.failure().has_value());
-  EXPECT_EQ(first.output_bytes(), resident_output());
-  EXPECT_NE(second.output_bytes(), resident_output());
+  EXPECT_EQ(first.output_bytes(), resident_output(options));
+  EXPECT_NE(second.output_bytes(), resident_output(options));
+}
+
+TEST(WanTransformer, StreamedThroughTwoSlotsBehindALaggingStream_BytesEqualResident) {
+  expect_streamed_equals_resident({});
+  expect_streamed_equals_resident(bf16_arithmetic());
 }
 
 TEST(WanTransformer, SameForwardTwice_BytesEqual) {
   EXPECT_EQ(resident_output(), resident_output());
+  EXPECT_EQ(resident_output(bf16_arithmetic()), resident_output(bf16_arithmetic()));
+  EXPECT_NE(resident_output(bf16_arithmetic()), resident_output());
 }
 
 TEST(WanTransformer, QueryChunks_DoNotChangeMoreThanRounding) {
@@ -218,17 +232,19 @@ class NameTap final : public ForwardTap {
 };
 
 TEST(WanTransformer, Tap_SeesEveryBlockAndChangesNoByte) {
-  InlineDevice device;
-  const auto model = test::make_tiny_wan(3);
-  const ResidentWeights weights(device, model->spec(), seeded_values(1));
-  TinyWanCall operands(device, 2);
-  NameTap tap;
-  operands.call().tap = &tap;
-  model->forward(device, operands.call());
-  EXPECT_EQ(operands.output_bytes(), resident_output());
-  for (const char* name : {"patch_embedding", "temb", "rope.cos", "block.0.attn1", "block.2.ffn",
-                           "block.2", "after_final_norm", "sample"}) {
-    EXPECT_TRUE(tap.names.contains(name)) << name;
+  for (const ModelOptions& options : {ModelOptions{}, bf16_arithmetic()}) {
+    InlineDevice device;
+    const auto model = test::make_tiny_wan(3, options);
+    const ResidentWeights weights(device, model->spec(), seeded_values(1));
+    TinyWanCall operands(device, 2);
+    NameTap tap;
+    operands.call().tap = &tap;
+    model->forward(device, operands.call());
+    EXPECT_EQ(operands.output_bytes(), resident_output(options));
+    for (const char* name : {"patch_embedding", "temb", "rope.cos", "block.0.attn1", "block.2.ffn",
+                             "block.2", "after_final_norm", "sample"}) {
+      EXPECT_TRUE(tap.names.contains(name)) << name;
+    }
   }
 }
 
