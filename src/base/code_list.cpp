@@ -50,6 +50,7 @@ constexpr std::array kCodeList = {
     CodeMeaning{codes::kDeviceFailed, "an operation of the device failed"},
     CodeMeaning{codes::kCudaFailed, "an operation of the CUDA runtime failed"},
     CodeMeaning{codes::kNcclFailed, "an operation of NCCL failed"},
+    CodeMeaning{codes::kNvmlFailed, "NVML does not give a figure"},
     CodeMeaning{codes::kInternal, "a contract between parts of this product was broken"},
 };
 

@@ -59,6 +59,7 @@ inline constexpr std::string_view kCopyFailed = "copy_failed";
 inline constexpr std::string_view kDeviceFailed = "device_failed";
 inline constexpr std::string_view kCudaFailed = "cuda_failed";
 inline constexpr std::string_view kNcclFailed = "nccl_failed";
+inline constexpr std::string_view kNvmlFailed = "nvml_failed";
 inline constexpr std::string_view kInternal = "internal_error";
 
 }  // namespace dlo::codes

@@ -1,0 +1,91 @@
+// A stand-in for libnvidia-ml.so.1, loaded by nvml_test.cpp. GPU 0000:17:00.0 has everything;
+// 0000:18:00.0 sees no processes and has no NVLink; there is no other.
+
+#include <cstring>
+
+#include "telemetry/nvml_types.h"
+
+namespace {
+
+using namespace dlo::telemetry::nvml_types;  // NOLINT: this file is about nothing else
+
+constexpr Return kInvalidArgument = 2;
+constexpr Return kNotSupported = 3;
+constexpr Return kNotFound = 6;
+
+int gpus[2];  // their addresses are the handles
+
+}  // namespace
+
+extern "C" {
+
+Return nvmlInit_v2() {
+  return kSuccess;
+}
+
+Return nvmlShutdown() {
+  return kSuccess;
+}
+
+const char* nvmlErrorString(Return result) {
+  return result == kNotFound ? "Not Found" : "Not Supported";
+}
+
+Return nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Device* device) {
+  const bool first = std::strcmp(bus_id, "0000:17:00.0") == 0;
+  if (!first && std::strcmp(bus_id, "0000:18:00.0") != 0) {
+    return kNotFound;
+  }
+  *device = &gpus[first ? 0 : 1];
+  return kSuccess;
+}
+
+Return nvmlDeviceGetMemoryInfo_v2(Device, Memory* memory) {
+  if (memory->version != kMemoryVersion) {
+    return kInvalidArgument;
+  }
+  memory->total = 1000;
+  memory->reserved = 20;
+  memory->free = 680;
+  memory->used = 300;
+  return kSuccess;
+}
+
+Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, std::uint32_t* count,
+                                               ProcessInfo* processes) {
+  if (device == &gpus[1]) {
+    return kNotSupported;
+  }
+  if (*count < 3) {
+    *count = 3;
+    return kInsufficientSize;
+  }
+  *count = 3;
+  processes[0] = {11, 70, 0, 0};
+  processes[1] = {12, 90, 0, 0};
+  processes[2] = {13, kValueNotAvailable, 0, 0};
+  return kSuccess;
+}
+
+Return nvmlDeviceGetFieldValues(Device device, std::int32_t count, FieldValue* fields) {
+  for (std::int32_t i = 0; i < count; ++i) {
+    FieldValue& field = fields[i];
+    const bool known = field.field_id == 138 || field.field_id == 139;
+    const bool served = known && field.scope_id == 0xFFFFFFFFU && device == &gpus[0];
+    field.result = served ? kSuccess : kNotSupported;
+    field.value = field.field_id == 138 ? 5 : 7;
+  }
+  return kSuccess;
+}
+
+Return nvmlDeviceGetCurrPcieLinkGeneration(Device, std::uint32_t* generation) {
+  *generation = 5;
+  return kSuccess;
+}
+
+Return nvmlDeviceGetCurrPcieLinkWidth(Device, std::uint32_t* width) {
+  *width = 16;
+  return kSuccess;
+}
+
+}  // extern "C"

@@ -1,0 +1,77 @@
+// Goal: NVML's figures arrive in bytes and under their names, and each that is missing is missing
+// for a stated reason. Method: stand-ins for the library, loaded as the real one is: one that
+// answers (fake_nvml.cpp), one without functions, none at all.
+
+#include "telemetry/nvml.h"
+
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "platform/posix/shared_library.h"
+
+namespace dlo::telemetry {
+namespace {
+
+constexpr const char* kFull = "0000:17:00.0";
+constexpr const char* kBare = "0000:18:00.0";
+
+NvmlDevice gpu(const char* bus_id) {
+  return Nvml::load(DLO_FAKE_NVML).value().device(bus_id).value();
+}
+
+TEST(Nvml, DeviceWithEverything_TellsBytes) {
+  const NvmlDevice device = gpu(kFull);  // keeps the library loaded by itself
+  const NvmlMemory memory = device.memory(12).value();
+  EXPECT_EQ(memory.total_bytes, 1000U);
+  EXPECT_EQ(memory.used_bytes, 300U);
+  EXPECT_EQ(memory.process_bytes, 90U);
+  const NvLinkBytes links = device.nvlink().value();
+  EXPECT_EQ(links.sent, 5U * 1024);
+  EXPECT_EQ(links.received, 7U * 1024);
+  const PcieLink link = device.pcie().value();
+  EXPECT_EQ(link.generation, 5U);
+  EXPECT_EQ(link.width, 16U);
+}
+
+TEST(Nvml, ProcessThatNvmlDoesNotSee_IsAbsent) {
+  EXPECT_FALSE(gpu(kFull).memory(99).value().process_bytes.has_value());
+  EXPECT_FALSE(gpu(kFull).memory(13).value().process_bytes.has_value());  // not attributed
+  EXPECT_FALSE(gpu(kBare).memory(12).value().process_bytes.has_value());  // no list at all
+}
+
+TEST(Nvml, FigureThatIsNotSupported_IsRefusedWithNvmlsReason) {
+  const auto links = gpu(kBare).nvlink();
+  ASSERT_FALSE(links.ok());
+  EXPECT_EQ(links.refusal().code, codes::kNvmlFailed);
+  EXPECT_EQ(links.refusal().what, "NVLink counters: Not Supported (NVML 3)");
+  EXPECT_EQ(links.refusal().where, kBare);
+}
+
+TEST(Nvml, UnknownBusId_IsAcceleratorMissing) {
+  const auto device = Nvml::load(DLO_FAKE_NVML).value().device("0000:99:00.0");
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.refusal().code, codes::kAcceleratorMissing);
+}
+
+TEST(Nvml, NoLibrary_IsLibraryMissingByName) {
+  const auto nvml = Nvml::load("libnvidia-ml-that-is-not-there.so.1");
+  ASSERT_FALSE(nvml.ok());
+  EXPECT_EQ(nvml.refusal().code, codes::kLibraryMissing);
+  EXPECT_EQ(nvml.refusal().where, "libnvidia-ml-that-is-not-there.so.1");
+}
+
+TEST(Nvml, LibraryWithoutTheFunctions_IsLibraryMissingNamingTheFirst) {
+  const auto nvml = Nvml::load("libm.so.6");
+  ASSERT_FALSE(nvml.ok());
+  EXPECT_EQ(nvml.refusal().code, codes::kLibraryMissing);
+  EXPECT_EQ(nvml.refusal().what, "has no function nvmlInit_v2");
+}
+
+TEST(SharedLibrary, Function_CanBeCalled) {
+  const auto library = platform::SharedLibrary::load("libm.so.6").value();
+  const auto root = reinterpret_cast<double (*)(double)>(library.address("sqrt").value());
+  EXPECT_EQ(root(9.0), 3.0);
+}
+
+}  // namespace
+}  // namespace dlo::telemetry
