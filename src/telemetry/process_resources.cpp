@@ -17,7 +17,6 @@ using platform::Path;
 
 constexpr std::uint64_t kProcBytesMax = 16 * kMiB;
 constexpr int kFolderDepthMax = 16;
-constexpr Nanoseconds kSettleTimeout = kSecond;
 constexpr Nanoseconds kSettlePoll = 5 * kMillisecond;
 // Arenas of malloc, cached thread stacks and buffers above malloc's mapping threshold: up to a
 // dozen were seen to come and go between equal runs of libtorch and Open MPI.
@@ -152,8 +151,9 @@ std::vector<std::string> grown_resources(const ProcessResources& before,
 
 Result<ProcessResources> count_settled(const platform::FileSystem& files,
                                        const std::vector<Path>& temporary_folders,
-                                       const ProcessResources& before, platform::Clock& clock) {
-  const Deadline deadline = Deadline::after(clock.now(), kSettleTimeout);
+                                       const ProcessResources& before, platform::Clock& clock,
+                                       Nanoseconds timeout) {
+  const Deadline deadline = Deadline::after(clock.now(), timeout);
   auto after = count_resources(files, temporary_folders);
   while (after.ok() && !grown_resources(before, *after).empty() && !deadline.expired(clock.now())) {
     clock.sleep(kSettlePoll);

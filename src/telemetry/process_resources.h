@@ -57,10 +57,11 @@ void add_device_books(const platform::Device& device, ProcessResources& resource
 [[nodiscard]] std::vector<std::string> grown_resources(const ProcessResources& before,
                                                        const ProcessResources& after);
 
-// Counts until nothing has grown against `before`, for a second at most: a thread that was joined
-// and a file that was closed by the kernel on its way out take a moment to disappear.
+// Counts until nothing has grown against `before`, for `timeout` at most: a thread that was joined
+// takes a moment to leave the kernel's list.
+inline constexpr Nanoseconds kSettleTimeout = kSecond;
 [[nodiscard]] Result<ProcessResources> count_settled(
     const platform::FileSystem& files, const std::vector<platform::Path>& temporary_folders,
-    const ProcessResources& before, platform::Clock& clock);
+    const ProcessResources& before, platform::Clock& clock, Nanoseconds timeout = kSettleTimeout);
 
 }  // namespace dlo::telemetry

@@ -41,7 +41,8 @@ class FaultingCommunicator : public Communicator {
   [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override {
-    if (auto refusal = injector_->strike(SeamCall::kGather, label_text(label))) {
+    if (auto refusal =
+            injector_->strike(SeamCall::kGather, site_name(label.site), label_text(label))) {
       const auto shared = std::make_shared<const Refusal>(*std::move(refusal));
       device.launch(
           stream, [shared] { throw RunError(*shared); }, label);

@@ -1,6 +1,9 @@
 #include "engine/simulation/fault_loop.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "platform/fault/fail_nth.h"
 
 namespace dlo::engine {
 
@@ -9,73 +12,39 @@ namespace {
 using platform::FaultPlan;
 using platform::SeamCall;
 
-constexpr std::size_t kProblemsMax = 5;
-// A jumping clock is the last call and does not fail: it is no part of the loops. One that jumps
-// inside disable() makes it give up buffers on purpose, which the leak oracle cannot tell apart.
-constexpr std::size_t kFailingCallCount = static_cast<std::size_t>(SeamCall::kClock);
-// A run that makes more calls of one kind than this is not a unit case.
-constexpr std::uint64_t kCallsMax = 5000;
-
 SeamCall seam_call(std::size_t index) {
   return static_cast<SeamCall>(index);
 }
 
-bool mentions(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-// Books one run with faults; false when no fault struck.
-bool book(const SimulatedVerdict& verdict, const std::string& what, FaultSummary& summary) {
-  std::uint64_t strikes = 0;
-  bool finished = true;
-  for (const auto& rank : verdict.ranks) {
-    strikes += rank.strike_count;
-    finished = finished && rank.code.empty();
-  }
-  if (strikes == 0 && verdict.ok()) {
-    return false;
-  }
-  summary.injected += strikes;
-  if (verdict.ok()) {
-    ++(finished ? summary.survived : summary.ended_by_name);
-    return true;
-  }
-  const auto& violation = verdict.violation;
-  // With faults a deadlock ends by deadlines: a rank that only left by its own is one that hung.
-  if (mentions(violation, "ended with deadline_exceeded") || mentions(violation, "for ever")) {
-    ++summary.hung;
-  } else if (mentions(violation, "wrong bytes")) {
-    ++summary.different_bytes;
-  } else if (mentions(violation, "are left") || mentions(violation, "still has a place")) {
-    ++summary.leaked;
-  } else {
-    ++summary.otherwise_wrong;
-  }
-  if (summary.first_problems.size() < kProblemsMax) {
-    summary.first_problems.push_back(what + ": " + violation);
-  }
-  return true;
+SimulatedVerdict run_counted(const SimulatedCase& simulated, std::uint64_t seed,
+                             const FaultPlan& plan, const FaultLoopSeams& seams,
+                             RunCounts& counts) {
+  auto verdict = simulate(simulated, seed, {.decorate = seams.decorate, .faults = &plan});
+  counts.look(verdict);
+  return verdict;
 }
 
 }  // namespace
 
-FaultSummary& FaultSummary::operator+=(const FaultSummary& other) {
-  injected += other.injected;
-  survived += other.survived;
-  ended_by_name += other.ended_by_name;
-  hung += other.hung;
-  different_bytes += other.different_bytes;
-  leaked += other.leaked;
-  otherwise_wrong += other.otherwise_wrong;
-  for (const auto& problem : other.first_problems) {
-    if (first_problems.size() < kProblemsMax) {
-      first_problems.push_back(problem);
-    }
+RunCounts::RunCounts(const ResourceProbe& probe) : probe_(probe) {
+  if (probe_) {
+    held_ = probe_(nullptr);
   }
-  for (const auto& [call, count] : other.injected_by_call) {
-    injected_by_call[call] += count;
+}
+
+void RunCounts::look(SimulatedVerdict& verdict) {
+  if (!probe_) {
+    return;
   }
-  return *this;
+  const auto now = probe_(&held_);
+  const auto grown = telemetry::grown_resources(held_, now);
+  if (grown.empty()) {
+    return;
+  }
+  if (verdict.ok()) {
+    verdict.violation = fmt::format("resources are left: {}", fmt::join(grown, "; "));
+  }
+  held_ = now;
 }
 
 std::vector<SimulatedCase> fault_cases() {
@@ -94,43 +63,50 @@ std::vector<SimulatedCase> fault_cases() {
   return {local, pageable, gathered, two_rings};
 }
 
-FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed) {
+FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed,
+                             const FaultLoopSeams& seams) {
   FaultSummary summary;
-  for (std::size_t index = 0; index < kFailingCallCount; ++index) {
-    const std::string name(seam_call_name(seam_call(index)));
-    auto& injected = summary.injected_by_call[name];
-    for (int rank = 0; rank < static_cast<int>(simulated.ranks); ++rank) {
-      for (std::uint64_t nth = 1; nth < kCallsMax; ++nth) {
-        FaultPlan plan;
-        plan.rules.push_back({.call = seam_call(index), .rank = rank, .nth = nth, .code = {}});
-        const auto verdict = simulate(simulated, seed, {.faults = &plan});
-        const auto what = fmt::format("{}, call {} of {} on rank {}, seed {}", simulated.text(),
-                                      nth, name, rank, seed);
-        if (!book(verdict, what, summary)) {
-          break;
-        }
-        ++injected;
+  static_cast<void>(simulate(simulated, seed));
+  RunCounts counts(seams.count);
+  for (std::size_t index = 0; index < platform::kSeamCallCount; ++index) {
+    const auto call = seam_call(index);
+    for (const auto code : natural_codes(call)) {
+      for (int rank = 0; rank < static_cast<int>(simulated.ranks); ++rank) {
+        platform::FaultRule rule;
+        rule.call = call;
+        rule.rank = rank;
+        rule.code = code;
+        platform::fail_every_nth(rule, [&](const FaultPlan& plan) {
+          const auto verdict = run_counted(simulated, seed, plan, seams, counts);
+          return summary.book(
+              verdict, fmt::format("{}, call {} of {} ({}) on rank {}, seed {}", simulated.text(),
+                                   plan.rules.front().nth, seam_call_name(call), code, rank, seed));
+        });
       }
     }
   }
   return summary;
 }
 
-FaultSummary fail_at_random(std::uint64_t first_seed, std::uint64_t runs) {
+FaultSummary fail_at_random(std::uint64_t first_seed, std::uint64_t runs,
+                            const FaultLoopSeams& seams) {
   FaultSummary summary;
+  static_cast<void>(simulate(draw_case(first_seed), first_seed));
+  RunCounts counts(seams.count);
   for (std::uint64_t seed = first_seed; seed < first_seed + runs; ++seed) {
     FaultPlan plan{.rules = {}, .seed = seed};
-    for (std::size_t index = 0; index < kFailingCallCount; ++index) {
-      plan.rules.push_back({.call = seam_call(index),
-                            .rank = std::nullopt,
-                            .nth = 0,
-                            .code = "injected",
-                            .armed_percent = 50,
-                            .fires_percent = 1});
+    // A clock that jumps fails nothing by itself: its runs are in the loop above.
+    for (std::size_t index = 0; index < static_cast<std::size_t>(SeamCall::kClock); ++index) {
+      platform::FaultRule rule;
+      rule.call = seam_call(index);
+      rule.code = "injected";
+      rule.armed_percent = 50;
+      rule.fires_percent = 1;
+      plan.rules.push_back(rule);
     }
     const auto simulated = draw_case(seed);
-    static_cast<void>(book(simulate(simulated, seed, {.faults = &plan}),
-                           fmt::format("{}, seed {}", simulated.text(), seed), summary));
+    static_cast<void>(summary.book(run_counted(simulated, seed, plan, seams, counts),
+                                   fmt::format("{}, seed {}", simulated.text(), seed)));
   }
   return summary;
 }

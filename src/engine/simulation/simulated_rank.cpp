@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "base/codes.h"
 #include "comm/fault/faulting_world.h"
 #include "platform/fault/faulting_device.h"
 
@@ -63,9 +64,8 @@ RankVerdict SimulatedRank::run(const platform::sim::CostModel& costs) {
   if (injector_ != nullptr) {
     verdict_.strike_count = injector_->strike_count();
     verdict_.struck_code = injector_->first_code();
-    for (std::size_t call = 0; call < platform::kSeamCallCount; ++call) {
-      verdict_.calls.at(call) = injector_->call_count(static_cast<platform::SeamCall>(call));
-    }
+    verdict_.strikes = injector_->strikes();
+    verdict_.sites = injector_->sites();
   }
   return verdict_;
 }
@@ -154,11 +154,18 @@ void SimulatedRank::serve() {
     } catch (const RunError& error) {
       proceed(error.refusal(), "a forward");
     }
-    proceed(device_->synchronize(deadline()), "synchronize");
+    const auto now = device_->clock().now();
+    proceed(device_->synchronize(Deadline::after(now, kTimeout)), "synchronize");
     judge(backend);
   }
   for (const auto& problem : backend.disable()) {
     expect(extras_.faults != nullptr, "disable(): " + problem);
+    verdict_.message += verdict_.message.empty() ? problem : "; then: " + problem;
+  }
+  if (backend.abandoned_buffers()) {
+    verdict_.abandoned_buffers = true;
+    // It waited as long as it may, by its clock, and ends under that name.
+    verdict_.code = verdict_.code.empty() ? std::string(codes::kDeadlineExceeded) : verdict_.code;
   }
 }
 
@@ -217,7 +224,9 @@ void SimulatedRank::judge_traffic(const backend::OffloadBackend& backend) {
 
 void SimulatedRank::tear_down() {
   expect(model_.untouched(), "a block still has a place after disable()");
-  expect(simulator_->live_buffer_count() == 0, "buffers are left after disable()");
+  const bool left = simulator_->live_buffer_count() > 0;
+  expect(left == verdict_.abandoned_buffers,
+         left ? "buffers are left after disable()" : "buffers given up on purpose are gone");
   fabric_.attach(rank_, nullptr);
   device_.reset();
 }

@@ -7,8 +7,8 @@
 // disable() every block is untouched, no buffer is left and nothing is in flight; no deadlock.
 #pragma once
 
-#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,9 +28,12 @@ using DeviceDecorator = std::function<std::unique_ptr<platform::Device>(
 struct RankVerdict {
   std::string code;  // of the refusal it ended with; empty: it finished
   std::string message;
-  std::uint64_t strike_count = 0;                               // faults that struck on this rank
-  std::string struck_code;                                      // code of the first
-  std::array<std::uint64_t, platform::kSeamCallCount> calls{};  // by SeamCall, with faults only
+  std::uint64_t strike_count = 0;              // faults that struck on this rank
+  std::string struck_code;                     // code of the first
+  std::vector<std::pair<std::string, std::string>> strikes;  // each: call site and code
+  std::map<std::string, std::uint64_t> sites;  // calls by call site, with faults only
+  // disable() gave up buffers under a stream that was still busy: on purpose, and said so.
+  bool abandoned_buffers = false;
 };
 
 struct SimulatedVerdict {

@@ -30,14 +30,24 @@ struct HashJob {
   std::size_t index = 0;
 };
 
-bool exists(const FileSystem& files, const Path& path) {
-  return files.stat(path).ok();
+// What cannot be looked up is not absent.
+Result<bool> exists(const FileSystem& files, const Path& path) {
+  const auto info = files.stat(path);
+  if (!info && info.refusal().code != codes::kFileNotFound) {
+    return info.refusal();
+  }
+  return info.ok();
 }
 
 // A model has a config.json; what has none and no weights either (tokenizer, scheduler) has nothing
 // to inspect. Any other refusal is the component's.
-bool has_no_weights_by_nature(const FileSystem& files, const Path& folder, const Refusal& refusal) {
-  return refusal.code == codes::kEmptyCheckpoint && !exists(files, folder / "config.json");
+Result<bool> has_no_weights_by_nature(const FileSystem& files, const Path& folder,
+                                      const Refusal& refusal) {
+  if (refusal.code != codes::kEmptyCheckpoint) {
+    return false;
+  }
+  const auto has_config = exists(files, folder / "config.json");
+  return has_config ? Result<bool>(!*has_config) : has_config;
 }
 
 // Components that were not downloaded become notes: many use only the transformer of a pipeline.
@@ -58,7 +68,13 @@ Result<std::deque<Part>> open_pipeline(const FileSystem& files, const Path& root
     auto checkpoint = ComponentCheckpoint::open(files, folder);
     if (checkpoint) {
       parts.push_back({entry.name, std::move(*checkpoint)});
-    } else if (!has_no_weights_by_nature(files, folder, checkpoint.refusal())) {
+      continue;
+    }
+    const auto by_nature = has_no_weights_by_nature(files, folder, checkpoint.refusal());
+    if (!by_nature) {
+      return by_nature.refusal();
+    }
+    if (!*by_nature) {
       return checkpoint.refusal();
     }
   }
@@ -71,7 +87,11 @@ Result<std::deque<Part>> open_pipeline(const FileSystem& files, const Path& root
 
 Result<std::deque<Part>> open_parts(const FileSystem& files, const Path& path,
                                     std::vector<std::string>& notes) {
-  if (exists(files, path / kModelIndexName)) {
+  const auto is_pipeline = exists(files, path / kModelIndexName);
+  if (!is_pipeline) {
+    return is_pipeline.refusal();
+  }
+  if (*is_pipeline) {
     return open_pipeline(files, path, notes);
   }
   auto checkpoint = ComponentCheckpoint::open(files, path);

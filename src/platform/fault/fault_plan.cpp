@@ -106,7 +106,7 @@ FaultInjector::FaultInjector(const FaultPlan& plan, int rank)
 }
 
 std::optional<Refusal> FaultInjector::strike(SeamCall call, std::string_view purpose,
-                                              std::string_view where) {
+                                             std::string_view where) {
   const std::lock_guard lock(mutex_);
   const auto count = ++calls_[static_cast<std::size_t>(call)];
   const std::string site = call_site(call, purpose);
@@ -118,10 +118,7 @@ std::optional<Refusal> FaultInjector::strike(SeamCall call, std::string_view pur
     const bool hit = rule.nth == 0 ? random_.chance(rule.fires_percent) : rule.nth == count;
     if (hit) {
       const std::string code(rule.code.empty() ? natural_code(call) : rule.code);
-      if (strike_count_++ == 0) {
-        first_code_ = code;
-        first_site_ = site;
-      }
+      strikes_.emplace_back(site, code);
       return refuse(code,
                     fmt::format("injected fault in call {} of {}", count, seam_call_name(call)),
                     fmt::format("rank {}, {}", rank_, where.empty() ? purpose : where),
@@ -138,17 +135,22 @@ std::uint64_t FaultInjector::call_count(SeamCall call) const {
 
 std::uint64_t FaultInjector::strike_count() const {
   const std::lock_guard lock(mutex_);
-  return strike_count_;
+  return strikes_.size();
 }
 
 std::string FaultInjector::first_code() const {
   const std::lock_guard lock(mutex_);
-  return first_code_;
+  return strikes_.empty() ? "" : strikes_.front().second;
 }
 
 std::string FaultInjector::first_site() const {
   const std::lock_guard lock(mutex_);
-  return first_site_;
+  return strikes_.empty() ? "" : strikes_.front().first;
+}
+
+std::vector<std::pair<std::string, std::string>> FaultInjector::strikes() const {
+  const std::lock_guard lock(mutex_);
+  return strikes_;
 }
 
 std::map<std::string, std::uint64_t> FaultInjector::sites() const {

@@ -57,6 +57,8 @@ class FaultInjector {
   [[nodiscard]] std::string first_code() const;
   // The call site that the first one struck; empty: none.
   [[nodiscard]] std::string first_site() const;
+  // Every strike in order: call site and code.
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> strikes() const;
   // Calls by call site.
   [[nodiscard]] std::map<std::string, std::uint64_t> sites() const;
 
@@ -72,9 +74,7 @@ class FaultInjector {
   std::vector<ArmedRule> rules_;
   std::array<std::uint64_t, kSeamCallCount> calls_{};
   std::map<std::string, std::uint64_t> sites_;
-  std::uint64_t strike_count_ = 0;
-  std::string first_code_;
-  std::string first_site_;
+  std::vector<std::pair<std::string, std::string>> strikes_;
 };
 
 }  // namespace dlo::platform

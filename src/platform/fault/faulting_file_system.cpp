@@ -48,8 +48,7 @@ Result<FileInfo> FaultingFileSystem::stat(const Path& path) const {
 
 Result<std::vector<std::string>> FaultingFileSystem::list(const Path& directory) const {
   const auto status = strike(SeamCall::kFileList, directory, kFolder);
-  return status.ok() ? inner_->list(directory)
-                     : Result<std::vector<std::string>>(status.refusal());
+  return status.ok() ? inner_->list(directory) : Result<std::vector<std::string>>(status.refusal());
 }
 
 Result<std::unique_ptr<MappedFile>> FaultingFileSystem::map_read_only(const Path& path) const {
