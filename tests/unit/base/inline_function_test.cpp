@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-#include "tests/unit/hot_path/allocation_counter.h"
+#include "tests/support/allocation_counter.h"
 
 namespace dlo {
 namespace {
@@ -84,14 +84,14 @@ TEST(InlineFunction, MadeMovedCalledAndReset_AllocatesNothing) {
   std::array<char, 48> capture{};
   capture[0] = 1;
   int sum = 0;
-  const auto before = test::allocation_count();
+  const auto before = test_support::allocation_count();
   Task task([capture, &sum] { sum += capture[0]; });
   Task moved(std::move(task));
   moved();
   moved = Task([&sum] { ++sum; });
   moved();
   moved.reset();
-  EXPECT_EQ(test::allocation_count(), before);
+  EXPECT_EQ(test_support::allocation_count(), before);
   EXPECT_EQ(sum, 2);
 }
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "tests/unit/hot_path/allocation_counter.h"
+#include "tests/support/allocation_counter.h"
 #include "tests/unit/hot_path/ring_fixture.h"
 
 namespace dlo::hot_path {
@@ -18,7 +18,7 @@ std::uint64_t allocations_of(RingFixture& fixture) {
   const auto whole = test::in_order(5);
   const auto other = test::in_order(3);
   const std::vector<std::uint32_t> skipping = {0, 2, 3, 4};
-  const auto before = test::allocation_count();
+  const auto before = test_support::allocation_count();
   fixture.ring().prime();
   for (int forward = 0; forward < 3; ++forward) {
     fixture.walk(whole);
@@ -26,15 +26,15 @@ std::uint64_t allocations_of(RingFixture& fixture) {
     fixture.walk(skipping);
   }
   const auto retired = fixture.ring().retire({});
-  const auto count = test::allocation_count() - before;
+  const auto count = test_support::allocation_count() - before;
   EXPECT_TRUE(retired.ok());
   return count;
 }
 
 TEST(HotPathAllocation, CountingOperatorNew_SeesAnAllocation) {
-  const auto before = test::allocation_count();
+  const auto before = test_support::allocation_count();
   static_cast<void>(std::make_unique<int>(1));
-  EXPECT_GT(test::allocation_count(), before);
+  EXPECT_GT(test_support::allocation_count(), before);
 }
 
 TEST(HotPathAllocation, WalksByRankLocal_AllocateNothing) {

@@ -14,7 +14,7 @@
 
 #include "base/codes.h"
 #include "platform/posix/steady_clock.h"
-#include "tests/unit/platform/allocation_count.h"
+#include "tests/support/allocation_counter.h"
 
 namespace dlo::platform {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "platform/cpu/cpu_device.h"
 #include "platform/posix/steady_clock.h"
-#include "tests/unit/platform/allocation_count.h"
+#include "tests/support/allocation_counter.h"
 
 namespace dlo::platform {
 namespace {

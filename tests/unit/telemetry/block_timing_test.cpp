@@ -11,7 +11,7 @@
 
 #include "platform/cpu/cpu_device.h"
 #include "telemetry/timing_decorators.h"
-#include "tests/unit/platform/allocation_count.h"
+#include "tests/support/allocation_counter.h"
 
 namespace dlo::telemetry {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/unit/hot_path/allocation_counter.h"
+#include "tests/support/allocation_counter.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -38,10 +38,10 @@ void operator delete[](void* memory, std::size_t) noexcept {
   std::free(memory);
 }
 
-namespace dlo::test {
+namespace dlo::test_support {
 
 std::uint64_t allocation_count() {
   return count.load();
 }
 
-}  // namespace dlo::test
+}  // namespace dlo::test_support
