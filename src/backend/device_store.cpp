@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "backend/given_up_buffers.h"
 #include "backend/tensor_packer.h"
 
 namespace dlo::backend {
@@ -137,10 +138,10 @@ Status DeviceStore::place(platform::Device& device, contracts::HostTensors& tens
 
 void DeviceStore::abandon() noexcept {
   for (auto& buffer : buffers_) {
-    static_cast<void>(buffer.release());
+    give_up(std::move(buffer));
   }
   for (auto& buffer : staging_) {
-    static_cast<void>(buffer.release());
+    give_up(std::move(buffer));
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "backend/given_up_buffers.h"
 #include "backend/placement_plan.h"
 #include "backend/transfer_plan.h"
 #include "base/result.h"
@@ -31,7 +32,7 @@ class HostStore {
   [[nodiscard]] hot_path::RingSources sources(const TransferPlan& plan) const;
 
   // Gives the memory up without freeing it: a stream may still read it.
-  void abandon() noexcept { static_cast<void>(buffer_.release()); }
+  void abandon() noexcept { give_up(std::move(buffer_)); }
 
  private:
   explicit HostStore(std::unique_ptr<platform::HostBuffer> buffer) : buffer_(std::move(buffer)) {}
