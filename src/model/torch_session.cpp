@@ -47,9 +47,14 @@ TorchSession::TorchSession(platform::Device& device, const TorchSessionOptions& 
 }
 
 TorchSession::~TorchSession() {
-  if (accelerator_ != nullptr) {
+  if (accelerator_ == nullptr) {
+    return;
+  }
+  try {
     accelerator_->refuse_synchronisation(false);
     accelerator_->limit_memory(std::numeric_limits<std::uint64_t>::max());
+  } catch (const c10::Error&) {
+    // A device that failed answers nothing any more; its failure has been told.
   }
 }
 

@@ -32,7 +32,16 @@ c10::cuda::CUDAStream as_torch_stream(const platform::NativeStream& stream) {
 class CudaAccelerator final : public TorchAccelerator {
  public:
   explicit CudaAccelerator(const platform::NativeStream& compute)
-      : stream_(as_torch_stream(compute)) {}
+      : stream_(as_torch_stream(compute)),
+        total_bytes_(allocator::get()->getMemoryInfo(stream_.device_index()).second) {}
+  // The platform's stream may go before this thread uses torch again.
+  ~CudaAccelerator() override {
+    if (c10::cuda::getCurrentCUDAStream(stream_.device_index()) == stream_) {
+      c10::cuda::setCurrentCUDAStream(c10::cuda::getDefaultCUDAStream(stream_.device_index()));
+    }
+  }
+  CudaAccelerator(const CudaAccelerator&) = delete;
+  CudaAccelerator& operator=(const CudaAccelerator&) = delete;
 
   void activate() override {
     c10::cuda::set_device(stream_.device_index());
@@ -40,9 +49,8 @@ class CudaAccelerator final : public TorchAccelerator {
   }
 
   void limit_memory(std::uint64_t bytes) override {
-    const auto device = stream_.device_index();
-    const auto total = static_cast<double>(allocator::get()->getMemoryInfo(device).second);
-    allocator::setMemoryFraction(std::min(1.0, static_cast<double>(bytes) / total), device);
+    const double share = static_cast<double>(bytes) / static_cast<double>(total_bytes_);
+    allocator::setMemoryFraction(std::min(1.0, share), stream_.device_index());
   }
 
   void refuse_synchronisation(bool refuse) override {
@@ -64,6 +72,7 @@ class CudaAccelerator final : public TorchAccelerator {
 
  private:
   c10::cuda::CUDAStream stream_;
+  std::size_t total_bytes_;
 };
 
 }  // namespace
