@@ -3,9 +3,9 @@
 // Must not own: the prediction (engine/simulation). Pure functions.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "engine/simulation/prediction.h"
 
 namespace dlo::harness {

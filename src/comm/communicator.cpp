@@ -1,7 +1,8 @@
 #include "comm/communicator.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "base/json.h"
 
 namespace dlo::comm {
 

@@ -3,9 +3,9 @@
 // Must not own: what follows over ranks (harness). Failure: as engine/run_report_json.h.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json.h"
 #include "engine/throughput_report.h"
 
 namespace dlo::engine {

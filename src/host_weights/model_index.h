@@ -7,11 +7,11 @@
 // that this product does not have.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "platform/file_system.h"
 

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "model/schedulers/flow_match_euler.h"
 #include "platform/posix/posix_file_system.h"
 #include "tests/golden/comparison.h"

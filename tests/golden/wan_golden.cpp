@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "host_weights/dtype_conversion.h"
 #include "host_weights/safetensors/checkpoint_index.h"
 #include "model/latent_ops.h"

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "engine/simulation/simulated_run.h"
 
 namespace dlo::engine {

@@ -1,8 +1,8 @@
 #include "host_weights/safetensors/header_json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "host_weights/safetensors/quoted_name.h"
 
 namespace dlo::host_weights {

@@ -5,10 +5,10 @@
 // file shrank while it was hashed.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "host_weights/safetensors/checkpoint_index.h"
 #include "platform/executor.h"
 #include "platform/file_system.h"

@@ -1,10 +1,10 @@
 #include "host_weights/safetensors/weight_map.h"
 
-#include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
 
 #include "base/codes.h"
+#include "base/json.h"
 #include "host_weights/safetensors/quoted_name.h"
 
 namespace dlo::host_weights {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
 
 #include "base/codes.h"
+#include "base/json.h"
 #include "host_weights/safetensors/quoted_name.h"
 #include "host_weights/safetensors/utf8.h"
 

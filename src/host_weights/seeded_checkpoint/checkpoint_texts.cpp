@@ -1,6 +1,6 @@
 #include "host_weights/seeded_checkpoint/checkpoint_texts.h"
 
-#include <nlohmann/json.hpp>
+#include "base/json.h"
 
 namespace dlo::host_weights {
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/json.h"
 
 namespace dlo::model {
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "base/codes.h"
+#include "base/json.h"
 
 namespace dlo::model {
 

@@ -8,9 +8,10 @@
 // Failure: a malformed file throws; all and any stop at the first answer.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "base/json.h"
 
 namespace dlo::config {
 

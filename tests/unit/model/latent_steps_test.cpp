@@ -5,11 +5,11 @@
 
 #include <cstring>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "model/latent_ops.h"
 #include "model/schedulers/flow_match_euler.h"
 #include "tests/support/inline_device.h"

@@ -4,9 +4,9 @@
 #pragma once
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/json.h"
 #include "model/model_factory.h"
 #include "platform/device.h"
 

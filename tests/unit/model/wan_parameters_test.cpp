@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
 #include "base/codes.h"
+#include "base/json.h"
 #include "model/model_factory.h"
 #include "platform/posix/posix_file_system.h"
 #include "tests/unit/model/tiny_wan.h"

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "base/failure_signal.h"
+#include "base/json.h"
 #include "base/sha256.h"
 #include "base/value_generator.h"
 #include "host_weights/ordinary_loader.h"
