@@ -3,9 +3,9 @@
 // Must not own: the results file around it (harness).
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "engine/run_report.h"
 
 namespace dlo::engine {
