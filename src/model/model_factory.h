@@ -17,7 +17,8 @@ namespace dlo::model {
 
 enum class AttentionBackend : std::uint8_t {
   kPlain,  // our matmul-softmax-matmul, chunked over queries: the default on every platform
-  kFused,  // torch's scaled_dot_product_attention; other bytes than kPlain
+  kFused,  // torch's scaled_dot_product_attention; other bytes than kPlain. By which kernel:
+           // fused_attention_kernel() (model/torch_session.h)
 };
 
 struct ModelOptions {

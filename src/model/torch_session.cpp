@@ -3,9 +3,13 @@
 #include <limits>
 
 #include <ATen/Context.h>
+#include <ATen/SDPBackend.h>
+#include <ATen/ops/_fused_sdp_choice.h>
+#include <ATen/ops/empty.h>
 
 #include "model/latent_ops.h"
 #include "model/torch_task.h"
+#include "model/torch_views.h"
 
 namespace dlo::model {
 
@@ -21,8 +25,6 @@ void fix_arithmetic() {
   context.setAllowBF16ReductionCuBLAS(true);
   context.setBenchmarkCuDNN(false);
   context.setDeterministicCuDNN(true);
-  // Else torch prefers cuDNN's attention on this hardware.
-  context.setSDPUseCuDNN(false);
 }
 
 template <typename Work>
@@ -31,6 +33,26 @@ void translated(Work work) {
 }
 
 }  // namespace
+
+std::string_view fused_attention_kernel(const platform::Device& device, DType dtype) {
+  std::int64_t choice = 0;
+  translated([&] {
+    const at::Tensor heads =
+        at::empty({1, 1, 128, 128},
+                  at::device(torch_device(compute_device(device))).dtype(scalar_type(dtype)));
+    choice = at::_fused_sdp_choice(heads, heads, heads);
+  });
+  switch (static_cast<at::SDPBackend>(choice)) {
+    case at::SDPBackend::flash_attention:
+      return "flash";
+    case at::SDPBackend::efficient_attention:
+      return "efficient";
+    case at::SDPBackend::cudnn_attention:
+      return "cudnn";
+    default:
+      return "math";
+  }
+}
 
 TorchSession::TorchSession(platform::Device& device, const TorchSessionOptions& options) {
   translated([&] {

@@ -3,7 +3,8 @@
 // statistics, and whether a stray synchronisation is an error. Free of torch.
 // Must not own: streams, memory of the platform, models.
 // Arithmetic is fixed for every session of the process, so that two runs of it can be compared byte
-// by byte: no TF32, no autotuning, flash attention wherever the fused attention may choose.
+// by byte: no TF32, no autotuning. Which kernel the fused attention takes is torch's choice, by
+// hardware, dtype and shape, the same every time; fused_attention_kernel() names it.
 // Threading: the launching thread. Several sessions may be alive in one process, of one GPU too:
 // whoever launches next calls activate(). Cap and statistics belong to the GPU, not to the session.
 // Failure: what torch refuses is thrown as RunError (model/torch_task.h).
@@ -12,7 +13,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
+#include "base/dtype.h"
 #include "model/torch_accelerator.h"
 #include "platform/device.h"
 
@@ -26,6 +29,10 @@ struct TorchSessionOptions {
   // On CUDA, of the process: device_failed for the task whose torch operation waits for the device.
   StraySynchronisation stray_synchronisation = StraySynchronisation::kAllowed;
 };
+
+// The kernel family that AttentionBackend::kFused takes for heads of 128 channels in `dtype` (F32
+// or BF16) on `device`: "cudnn", "flash", "efficient" or "math". Throws as TorchSession does.
+[[nodiscard]] std::string_view fused_attention_kernel(const platform::Device& device, DType dtype);
 
 class TorchSession {
  public:

@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iostream>
 #include <memory>
 #include <vector>
 
@@ -163,7 +164,10 @@ TEST_F(GpuModel, Forward_IsTheCpusWithinRoundingAndItsOwnBytesAgain) {
   }
 }
 
-TEST_F(GpuModel, FusedAttentionInBf16_RunsWhereFlashAloneIsAllowed) {
+TEST_F(GpuModel, FusedAttentionInBf16_RunsByAFusedKernelAlone) {
+  const std::string_view kernel = fused_attention_kernel(*device_, DType::kBF16);
+  std::cout << "fused attention in BF16: " << kernel << "\n";
+  EXPECT_TRUE(kernel == "cudnn" || kernel == "flash");
   const auto options = options_of(DType::kBF16, AttentionBackend::kFused);
   const Bytes expected = cpu_output(options);
   place_model(options);

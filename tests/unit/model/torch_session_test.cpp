@@ -19,14 +19,11 @@ namespace {
 
 TEST(TorchSession, OnTheCpu_SetsThreadsAndFixesArithmetic) {
   at::globalContext().setBenchmarkCuDNN(true);
-  at::globalContext().setSDPUseCuDNN(true);
   test::InlineDevice device;
   TorchSession session(device, {.compute_threads = 1});
   session.activate();
   EXPECT_EQ(device.launched().size(), 1U);  // the number of threads, where the tasks run
   EXPECT_FALSE(at::globalContext().benchmarkCuDNN());
-  EXPECT_FALSE(at::globalContext().userEnabledCuDNNSDP());
-  EXPECT_TRUE(at::globalContext().userEnabledFlashSDP());
   EXPECT_TRUE(at::globalContext().deterministicCuDNN());
   EXPECT_FALSE(at::globalContext().allowTF32CuBLAS());
 }
@@ -38,6 +35,12 @@ TEST(TorchSession, OnTheCpu_KeepsNoBooks) {
   session.limit_memory(1024);
   session.release_cached();
   EXPECT_FALSE(session.memory().has_value());
+}
+
+TEST(TorchSession, OnTheCpu_FusedAttentionIsTorchsFlash) {
+  const test::InlineDevice device;
+  EXPECT_EQ(fused_attention_kernel(device, DType::kF32), "flash");
+  EXPECT_EQ(fused_attention_kernel(device, DType::kBF16), "flash");
 }
 
 // A device that says it is the accelerator `ordinal`.
