@@ -90,9 +90,10 @@ Result<double> CalibrationBench::time_ms(StreamKind stream, const std::function<
 
 Result<double> CalibrationBench::time_beside_ms(StreamKind stream,
                                                 const std::function<void()>& beside,
-                                                const std::function<void()>& issue) {
+                                                const std::function<void()>& issue,
+                                                Nanoseconds* host_ns) {
   beside();
-  return time_ms(stream, issue);
+  return time_ms(stream, issue, host_ns);
 }
 
 Result<std::vector<std::string>> CalibrationBench::meet(std::string_view where,

@@ -43,10 +43,11 @@ class CalibrationBench {
   [[nodiscard]] Result<double> time_ms(platform::StreamKind stream,
                                        const std::function<void()>& issue,
                                        Nanoseconds* host_ns = nullptr);
-  // The same with `beside` issued first on its own streams.
+  // The same with `beside` issued first, outside of what is timed.
   [[nodiscard]] Result<double> time_beside_ms(platform::StreamKind stream,
                                               const std::function<void()>& beside,
-                                              const std::function<void()>& issue);
+                                              const std::function<void()>& issue,
+                                              Nanoseconds* host_ns = nullptr);
 
   // All ranks have got here. `mine` goes to all; the answer is by rank.
   [[nodiscard]] Result<std::vector<std::string>> meet(std::string_view where,

@@ -16,6 +16,9 @@ namespace {
 
 constexpr int kWarmUps = 2;
 constexpr int kRepeats = 8;
+// Copies or gathers of one sample, behind one more that is not timed: ranks do not begin at the
+// same moment, and a gather's first one waits for the last rank.
+constexpr int kOperations = 8;
 // Events in one sample of their cost; far below what a stream's queue holds.
 constexpr int kEventPairs = 200;
 constexpr std::int64_t kAcceleratorGemm = 8192;
@@ -34,7 +37,7 @@ struct Series {
   [[nodiscard]] double most() const { return *std::max_element(ms.begin(), ms.end()); }
 };
 
-// `meet_each`: all ranks begin each repeat together.
+// Of one operation in a row of them. `meet_each`: all ranks begin each row together.
 Result<Series> measure(CalibrationBench& bench, StreamKind stream,
                        const std::function<void()>& issue, bool meet_each) {
   Series series;
@@ -45,13 +48,18 @@ Result<Series> measure(CalibrationBench& bench, StreamKind stream,
       }
     }
     Nanoseconds host_ns = 0;
-    const auto ms = bench.time_ms(stream, issue, &host_ns);
+    const auto row = [&issue] {
+      for (int operation = 0; operation < kOperations; ++operation) {
+        issue();
+      }
+    };
+    const auto ms = bench.time_beside_ms(stream, issue, row, &host_ns);
     if (!ms.ok()) {
       return ms.refusal();
     }
     if (i >= kWarmUps) {
-      series.ms.push_back(*ms);
-      series.host_ns.push_back(static_cast<double>(host_ns));
+      series.ms.push_back(*ms / kOperations);
+      series.host_ns.push_back(static_cast<double>(host_ns) / kOperations);
     }
   }
   return series;
