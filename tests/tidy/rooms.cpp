@@ -65,8 +65,8 @@ bool may_use_torch(std::string_view room) {
 std::string check_include(const std::string& room, const std::string& include) {
   const bool is_test = room == "tests" || room == "benchmarks";
   const std::string target = first_component(include);
-  if (!may_include().contains(target) && target != "tests") {
-    return "include path \"" + include + "\" is not rooted at src, harness/ or tests/";
+  if (!may_include().contains(target) && target != "tests" && target != "benchmarks") {
+    return "include path \"" + include + "\" is not rooted at src, harness/, tests/ or benchmarks/";
   }
   if (is_test || target == room) {
     return "";
