@@ -50,6 +50,7 @@ function(dlo_add_mutant_tests prefix)
   cmake_parse_arguments(ARG "" "SOURCE;TIMEOUT" "MUTANTS;DEPENDS" ${ARGN})
   set(_tests dlo_${prefix}_tests)
   add_library(${_tests} OBJECT ${ARG_SOURCE})
+  dlo_optimise_lightly(${_tests})
   target_link_libraries(${_tests} PRIVATE dlo_warnings dlo_sanitize ${ARG_DEPENDS})
   foreach(_mutant IN LISTS ARG_MUTANTS)
     dlo_add_test(${prefix}_${_mutant}
