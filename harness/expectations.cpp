@@ -8,6 +8,8 @@
 #include "config/parallel_config.h"
 #include "engine/run_report_json.h"
 #include "harness/fault_checks.h"
+#include "harness/throughput_summary.h"
+#include "harness/scenario_faults.h"
 
 namespace dlo::harness {
 namespace {
@@ -180,6 +182,11 @@ Verdict judge(const Scenario& scenario, const RunReport& report,
     check_effective(scenario, report, findings);
     check_ranks(scenario, report, findings);
     const Digests digests = check_outputs(scenario, report, findings);
+    if (scenario.throughput.has_value()) {
+      const Findings fell_short = check_throughput(report.ranks);
+      findings.insert(findings.end(), fell_short.begin(), fell_short.end());
+      verdict.bytes_equal = arms_equal(report.ranks);
+    }
     if (reference.has_value()) {
       verdict.bytes_equal = compare_bytes(report, digests, *reference, findings);
     }

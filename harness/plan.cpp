@@ -22,8 +22,9 @@ std::string ranks_text(std::int64_t count) {
 std::string reference_key(const Scenario& scenario) {
   const ModelChoice& model = scenario.model;
   const engine::RequestSpec& requests = scenario.requests;
-  std::string key = fmt::format("{} {} {} ", model.folder.string(), dtype_name(model.dtype),
-                                model.keep_fp32_modules);
+  std::string key =
+      fmt::format("{} {} {} {} {} ", model.folder.string(), dtype_name(model.dtype),
+                  model.keep_fp32_modules, dtype_name(model.compute_dtype), model.attention);
   if (model.generated.has_value()) {
     key += fmt::format("{} {} {} ", model.generated->preset, model.generated->seed,
                        model.generated->blocks.value_or(-1));
@@ -31,14 +32,13 @@ std::string reference_key(const Scenario& scenario) {
   key += fmt::format("{} {} {} {} {} {} {} {} ", requests.count, requests.steps,
                      requests.guidance_scale, requests.latent_frames, requests.latent_height,
                      requests.latent_width, requests.text_tokens, requests.seed);
+  key += scenario.platform.device + " ";
   return key + config::parallel_to_json(scenario.parallel).dump();
 }
 
 bool can_be_reference(const Scenario& scenario) {
-  engine::PlatformSpec plain;
-  return scenario.options == config::OffloadOptions{} &&
+  return scenario.options == config::OffloadOptions{} && !scenario.throughput.has_value() &&
          scenario.expected.outcome == engine::Outcome::kRuns &&
-         scenario.platform.device == plain.device &&
          !scenario.platform.device_budget_bytes.has_value() &&
          !scenario.platform.pinned_budget_bytes.has_value() && !has_faults(scenario.platform);
 }
@@ -50,6 +50,8 @@ Scenario make_reference(const Scenario& scenario, std::size_t number) {
   reference.model = scenario.model;
   reference.parallel = scenario.parallel;
   reference.requests = scenario.requests;
+  reference.platform.device = scenario.platform.device;
+  reference.platform.share_devices = scenario.platform.share_devices;
   reference.platform.wait_timeout_s = scenario.platform.wait_timeout_s;
   return reference;
 }
@@ -100,6 +102,27 @@ class PlanBuilder {
   std::size_t made_count_ = 0;
 };
 
+// Why the machine cannot hold the scenario; empty when it can.
+std::string lacking(const Scenario& scenario, const AcceleratorCount& accelerators) {
+  if (scenario.platform.device != "cuda") {
+    return "";
+  }
+  if (!accelerators.in_build) {
+    return "needs a GPU; this build has no CUDA";
+  }
+  const auto wanted = scenario.platform.share_devices ? 1 : ranks_needed(scenario);
+  const auto count = static_cast<std::int64_t>(accelerators.count);
+  return wanted <= count ? ""
+                         : fmt::format("needs {} GPU{}, the machine has {}", wanted,
+                                       wanted == 1 ? "" : "s", count);
+}
+
+SkippedScenario skip(const Scenario& scenario, std::string reason) {
+  return {.name = scenario.name,
+          .topology = topology_of(scenario.parallel),
+          .reason = std::move(reason)};
+}
+
 Plan make_plan(const std::vector<Scenario>& fitting) {
   PlanBuilder builder(fitting);
   for (const Scenario& scenario : fitting) {
@@ -115,22 +138,21 @@ std::int64_t ranks_needed(const Scenario& scenario) {
   return refused ? 1 : config::world_size(scenario.parallel);
 }
 
-Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size) {
+Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size,
+                const AcceleratorCount& accelerators) {
   std::vector<SkippedScenario> skipped;
   std::vector<Scenario> fitting;
   for (const Scenario& scenario : scenarios) {
     const std::int64_t needed = ranks_needed(scenario);
     if (scenario.ends_its_world()) {
-      skipped.push_back({.name = scenario.name,
-                         .topology = topology_of(scenario.parallel),
-                         .reason = "ends its world; a job of its own for dlo run or dlo gate"});
-    } else if (needed <= world_size) {
-      fitting.push_back(scenario);
-    } else {
+      skipped.push_back(skip(scenario, "ends its world; a job of its own for dlo run or dlo gate"));
+    } else if (needed > world_size) {
       skipped.push_back(
-          {.name = scenario.name,
-           .topology = topology_of(scenario.parallel),
-           .reason = fmt::format("needs {}, world has {}", ranks_text(needed), world_size)});
+          skip(scenario, fmt::format("needs {}, world has {}", ranks_text(needed), world_size)));
+    } else if (std::string reason = lacking(scenario, accelerators); !reason.empty()) {
+      skipped.push_back(skip(scenario, std::move(reason)));
+    } else {
+      fitting.push_back(scenario);
     }
   }
   Plan plan = make_plan(fitting);
@@ -138,8 +160,11 @@ Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size) {
   return plan;
 }
 
-Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size) {
+Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size,
+                      const AcceleratorCount& accelerators) {
   std::int64_t largest = 0;
+  std::vector<Scenario> fitting;
+  std::vector<SkippedScenario> skipped;
   for (const Scenario& scenario : scenarios) {
     const std::int64_t needed = ranks_needed(scenario);
     if (needed > world_size) {
@@ -153,6 +178,11 @@ Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size) {
                       needed));
     }
     largest = std::max(largest, needed);
+    if (std::string reason = lacking(scenario, accelerators); !reason.empty()) {
+      skipped.push_back(skip(scenario, std::move(reason)));
+    } else {
+      fitting.push_back(scenario);
+    }
   }
   if (largest < world_size && !scenarios.empty()) {
     return refuse(codes::kTopologyMismatch,
@@ -164,7 +194,9 @@ Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size) {
                               "ranks idle",
                               largest));
   }
-  return make_plan(scenarios);
+  Plan plan = make_plan(fitting);
+  plan.skipped = std::move(skipped);
+  return plan;
 }
 
 }  // namespace dlo::harness

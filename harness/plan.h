@@ -18,6 +18,12 @@ struct PlannedScenario {
   std::optional<std::size_t> reference;  // index of an earlier step
 };
 
+// What the machine has for scenarios with platform.device "cuda".
+struct AcceleratorCount {
+  bool in_build = false;  // the program can use them at all
+  std::size_t count = 0;
+};
+
 struct Plan {
   std::vector<PlannedScenario> steps;
   std::vector<SkippedScenario> skipped;
@@ -27,11 +33,14 @@ struct Plan {
 [[nodiscard]] std::int64_t ranks_needed(const Scenario& scenario);
 
 // What a sweep runs in a world: larger topologies are skipped, surplus ranks stay idle. Scenarios
-// that end their world are skipped too.
-[[nodiscard]] Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size);
+// that end their world are skipped too, and those that need accelerators which are not there.
+[[nodiscard]] Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size,
+                              const AcceleratorCount& accelerators = {});
 
-// `dlo run` takes the world at its word: codes world_too_small when an instance does not fit,
-// topology_mismatch when the largest one leaves ranks without work.
-[[nodiscard]] Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size);
+// Skips what needs absent accelerators too; for the rest `dlo run` takes the world at its word:
+// codes world_too_small when an instance does not fit, topology_mismatch when the largest one
+// leaves ranks without work.
+[[nodiscard]] Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size,
+                                    const AcceleratorCount& accelerators = {});
 
 }  // namespace dlo::harness

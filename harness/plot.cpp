@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "base/bytes.h"
 
@@ -21,7 +22,8 @@ constexpr double kGroupWidthMax = 200;
 constexpr double kGroupPadding = 0.13;  // of a group's width, on each side
 constexpr double kLabelLift = 6;
 constexpr double kCategoryDrop = 20;
-constexpr double kVisibleBar = 2;  // a zero still shows where it stands
+constexpr double kManyDigits = 100;  // from here on one decimal is enough
+constexpr double kVisibleBar = 2;    // a zero still shows where it stands
 
 double largest_value(const BarChart& chart) {
   double largest = 0;
@@ -34,23 +36,29 @@ double largest_value(const BarChart& chart) {
 }
 
 struct Unit {
-  std::uint64_t bytes;
-  std::string_view name;
+  std::uint64_t divisor;
+  std::string name;
+  int decimals;
 };
 
 // One unit for all bars keeps their labels short enough for a bar's width.
-Unit unit_for(double largest) {
-  for (const Unit& unit : {Unit{kGiB, "GiB"}, Unit{kMiB, "MiB"}, Unit{kKiB, "KiB"}}) {
-    if (largest >= static_cast<double>(unit.bytes)) {
-      return unit;
+Unit unit_of(const BarChart& chart) {
+  const double largest = largest_value(chart);
+  if (!chart.unit.empty()) {
+    return {1, chart.unit, largest >= kManyDigits ? 1 : 2};
+  }
+  for (const auto& [bytes, name] :
+       {std::pair(kGiB, "GiB"), std::pair(kMiB, "MiB"), std::pair(kKiB, "KiB")}) {
+    if (largest >= static_cast<double>(bytes)) {
+      return {bytes, name, 2};
     }
   }
-  return {1, "bytes"};
+  return {1, "bytes", 0};
 }
 
 std::string bar_label(double value, const Unit& unit) {
-  const double scaled = value / static_cast<double>(unit.bytes);
-  return scaled == 0 ? "0" : fmt::format("{:.{}f}", scaled, unit.bytes == 1 ? 0 : 2);
+  const double scaled = value / static_cast<double>(unit.divisor);
+  return scaled == 0 ? "0" : fmt::format("{:.{}f}", scaled, unit.decimals);
 }
 
 struct BarPlace {
@@ -86,7 +94,7 @@ std::string bars_of(const BarChart& chart, std::size_t category, double left, do
     const BarPlace place{.x = left + (bar_width + kBarGap) * static_cast<double>(s),
                          .width = bar_width,
                          .height = std::max(*values[category] * scale, kVisibleBar)};
-    svg += bar(chart, s, category, place, unit_for(largest));
+    svg += bar(chart, s, category, place, unit_of(chart));
   }
   return svg;
 }
@@ -131,7 +139,7 @@ std::string bar_chart_svg(const BarChart& chart) {
   const double bar_width =
       (group_width - 2 * padding - kBarGap * (series_count - 1)) / series_count;
   svg += fmt::format("<text class=\"unit\" x=\"0\" y=\"{:.1f}\">{}</text>\n", kUnitTop,
-                     unit_for(largest_value(chart)).name);
+                     escape_html(unit_of(chart).name));
   for (std::size_t c = 0; c < chart.categories.size(); ++c) {
     const double group_x = group_width * static_cast<double>(c);
     svg += bars_of(chart, c, group_x + padding, bar_width);

@@ -11,12 +11,14 @@ namespace dlo::harness {
 
 struct ChartSeries {
   std::string name;
-  std::vector<std::optional<double>> values;  // bytes, one a category; empty: no bar
+  std::vector<std::optional<double>> values;  // one a category; empty: no bar
 };
 
 struct BarChart {
   std::string title;
   std::string caption;  // one sentence under the title
+  std::string unit;     // of the values; empty: bytes, shown in the unit that suits them
+  std::string category_title = "topology";
   std::vector<std::string> categories;
   std::vector<ChartSeries> series;
 };

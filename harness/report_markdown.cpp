@@ -51,10 +51,15 @@ std::string table_markdown(const Table& table) {
   return text + "\n";
 }
 
+std::string value_text(const BarChart& chart, double value) {
+  return chart.unit.empty() ? format_bytes(static_cast<std::uint64_t>(value))
+                            : fmt::format("{:.2f} {}", value, chart.unit);
+}
+
 std::string chart_markdown(const BarChart& chart) {
   Table table{.title = chart.title,
               .lead = chart.caption,
-              .group_title = "topology",
+              .group_title = chart.category_title,
               .columns = {},
               .rows = {}};
   for (const ChartSeries& series : chart.series) {
@@ -64,8 +69,7 @@ std::string chart_markdown(const BarChart& chart) {
     TableRow row{.group = chart.categories[i], .cells = {}};
     for (const ChartSeries& series : chart.series) {
       const std::optional<double>& value = series.values[i];
-      row.cells.push_back(
-          {value ? format_bytes(static_cast<std::uint64_t>(*value)) : "–", Tone::kPlain});
+      row.cells.push_back({value ? value_text(chart, *value) : "–", Tone::kPlain});
     }
     table.rows.push_back(std::move(row));
   }

@@ -10,6 +10,7 @@
 #include "config/option_rows.h"
 #include "harness/metrics.h"
 #include "harness/report_cells.h"
+#include "harness/report_throughput.h"
 
 namespace dlo::harness {
 namespace {
@@ -33,7 +34,7 @@ Table mode_table(const Results& results, const std::string& model) {
                           {"", ColumnKind::kShort}},
               .rows = {}};
   for (const ScenarioResult& scenario : results.scenarios) {
-    if (scenario.model == model && ran(scenario)) {
+    if (scenario.model == model && ran(scenario) && !times_forwards(scenario)) {
       table.rows.push_back({.group = scenario.topology.text(), .cells = mode_cells(scenario)});
     }
   }
@@ -122,6 +123,7 @@ const ScenarioResult* plain_case(const Results& results, const std::string& mode
   for (const ScenarioResult& scenario : results.scenarios) {
     const bool same = scenario.model == model && scenario.topology.text() == topology &&
                       scenario.outcome == "runs" && effective_transfer(scenario) == transfer &&
+                      !times_forwards(scenario) &&
                       find_metric(scenario, "host_private_bytes") != nullptr;
     if (same && (found == nullptr || (chunk_bytes(*found) != 0 && chunk_bytes(scenario) == 0))) {
       found = &scenario;
@@ -134,11 +136,13 @@ BarChart mode_chart(const Results& results, const std::string& model, std::strin
                     std::string caption, std::string_view metric) {
   BarChart chart{.title = std::move(title),
                  .caption = std::move(caption),
+                 .unit = "",
+                 .category_title = "topology",
                  .categories = {},
                  .series = {{"resident", {}}, {"rank-local", {}}, {"AllGather", {}}}};
   std::set<std::string> topologies;
   for (const ScenarioResult& scenario : results.scenarios) {
-    if (scenario.model == model && ran(scenario)) {
+    if (scenario.model == model && ran(scenario) && !times_forwards(scenario)) {
       topologies.insert(scenario.topology.text());
     }
   }
@@ -160,7 +164,7 @@ std::string largest_model(const Results& results) {
   double largest = 0;
   for (const ScenarioResult& scenario : results.scenarios) {
     const Metric* host = find_metric(scenario, "host_private_bytes");
-    if (host != nullptr && host->value > largest) {
+    if (host != nullptr && host->value > largest && !times_forwards(scenario)) {
       largest = host->value;
       model = scenario.model;
     }
@@ -218,7 +222,12 @@ void add_summary(Report& report, const Results& results) {
         " {} outputs are byte-identical to the resident run of their topology.", compared);
   }
   if (!results.skipped.empty()) {
-    report.summary += fmt::format(" {} skipped for want of ranks.", results.skipped.size());
+    const bool for_gpus = std::any_of(results.skipped.begin(), results.skipped.end(),
+                                      [](const SkippedScenario& skipped) {
+                                        return skipped.reason.find("GPU") != std::string::npos;
+                                      });
+    report.summary += fmt::format(" {} skipped for want of ranks{}.", results.skipped.size(),
+                                  for_gpus ? " or GPUs" : "");
   }
 }
 
@@ -230,7 +239,12 @@ Report make_report(const Results& results) {
   add_summary(report, results);
   report.facts = facts_of(results);
   report.charts = charts_of(results);
+  for (BarChart& chart : throughput_charts(results)) {
+    report.charts.push_back(std::move(chart));
+  }
   report.tables.push_back(failure_table(results));
+  report.tables.push_back(throughput_table(results));
+  report.tables.push_back(calibration_table(results));
   for (const std::string& model : models_by_weight(results)) {
     report.tables.push_back(mode_table(results, model));
   }
@@ -240,6 +254,9 @@ Report make_report(const Results& results) {
   for (const MetricDefinition& metric : metric_definitions()) {
     report.definitions.push_back(
         {std::string(metric.title), std::string(metric.name), std::string(metric.definition)});
+  }
+  for (Definition& definition : throughput_definitions(results)) {
+    report.definitions.push_back(std::move(definition));
   }
   return report;
 }

@@ -55,9 +55,12 @@ Json to_json(const ScenarioResult& scenario) {
   for (const Metric& metric : scenario.metrics) {
     metrics.push_back(to_json(metric));
   }
-  return Json{
+  Json json{
       {"name", scenario.name},
       {"model", scenario.model},
+      {"device", scenario.device},
+      {"attention", scenario.attention},
+      {"compute_dtype", scenario.compute_dtype},
       {"topology", to_json(scenario.topology)},
       {"options", scenario.options},
       {"effective", scenario.effective},
@@ -72,12 +75,20 @@ Json to_json(const ScenarioResult& scenario) {
       {"output_digest", scenario.output_digest},
       {"metrics", metrics},
       {"ranks", scenario.ranks}};
+  if (!scenario.throughput.is_null()) {
+    json["throughput"] = scenario.throughput;
+  }
+  return json;
 }
 
 ScenarioResult scenario_from_json(const Json& json) {
   ScenarioResult scenario;
   scenario.name = json.at("name").get<std::string>();
   scenario.model = json.at("model").get<std::string>();
+  scenario.device = json.value("device", scenario.device);
+  scenario.attention = json.value("attention", scenario.attention);
+  scenario.compute_dtype = json.value("compute_dtype", scenario.compute_dtype);
+  scenario.throughput = json.value("throughput", Json());
   scenario.topology = topology_from_json(json.at("topology"));
   scenario.options = json.at("options");
   scenario.effective = json.at("effective");

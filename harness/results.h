@@ -47,6 +47,10 @@ struct Metric {
 struct ScenarioResult {
   std::string name;
   std::string model;  // "wan_cpu, 4 blocks, F32"
+  // What bytes depend on beside the model and its topology.
+  std::string device = "cpu";
+  std::string attention = "plain";
+  std::string compute_dtype = "F32";
   TopologySizes topology;
   Json options;    // as requested
   Json effective;  // as rank 0 did it; null when nothing ran
@@ -61,6 +65,7 @@ struct ScenarioResult {
   std::string compared_with;               // name of the reference scenario
   std::string output_digest;
   std::vector<Metric> metrics;  // empty when a sanity check failed
+  Json throughput;              // of a throughput scenario (throughput_summary.h), else null
   Json ranks = Json::array();
 };
 

@@ -8,6 +8,8 @@
 #include "harness/metrics.h"
 
 namespace dlo::harness {
+#include "harness/scenario_faults.h"
+#include "harness/throughput_metrics.h"
 namespace {
 
 using engine::RunReport;
@@ -20,10 +22,13 @@ engine::RunRequest make_request(const Scenario& scenario, const platform::Path& 
   request.model.keep_fp32_modules = scenario.model.keep_fp32_modules;
   request.options = scenario.options;
   request.parallel = scenario.parallel;
+  request.model.compute_dtype = scenario.model.compute_dtype;
+  request.model.attention = scenario.model.attention;
   request.requests = scenario.requests;
   request.platform = scenario.platform;
   return request;
 }
+  request.throughput = scenario.throughput;
 
 // A checkpoint that could not be made is an outcome like a checkpoint that could not be read.
 RunReport without_model(const Refusal& refusal) {
@@ -37,9 +42,15 @@ RunReport without_model(const Refusal& refusal) {
 
 // Figures of a run that failed sanity are not recorded; what the ranks are and did is.
 Json rank_json(const engine::RankReport& rank, bool with_numbers) {
+std::optional<ThroughputSummary> throughput_of(const Scenario& scenario, const RunReport& report) {
+  return scenario.throughput.has_value() ? summarise_throughput(report.ranks, *scenario.throughput)
+                                         : std::nullopt;
+}
+
   Json json = engine::rank_report_to_json(rank);
   if (!with_numbers) {
     for (const char* numbers : {"owned", "process", "traffic", "forward_ms"}) {
+  json.erase("throughput");  // with its traces; the scenario has what is made of it
       json.erase(numbers);
     }
   }
@@ -59,7 +70,12 @@ std::optional<Reference> reference_of(const Plan& plan, const PlannedScenario& s
 
 ScenarioResult make_result(const Scenario& scenario, const RunReport& report,
                            const std::optional<Reference>& reference) {
-  const std::vector<Metric> metrics = metrics_of(report);
+  std::vector<Metric> metrics = metrics_of(report);
+  const auto throughput = throughput_of(scenario, report);
+  if (throughput.has_value()) {
+    const std::vector<Metric> more = throughput_metrics(*throughput);
+    metrics.insert(metrics.end(), more.begin(), more.end());
+  }
   const Verdict verdict = judge(scenario, report, reference, metrics);
   ScenarioResult result;
   result.name = scenario.name;
@@ -74,7 +90,10 @@ ScenarioResult make_result(const Scenario& scenario, const RunReport& report,
   result.passed = verdict.passed;
   result.failed_checks = verdict.failed_checks;
   result.bytes_equal = verdict.bytes_equal;
-  result.compared_with = verdict.bytes_equal.has_value() ? reference->name : "";
+  if (verdict.bytes_equal.has_value()) {
+    result.compared_with =
+        reference.has_value() ? reference->name : scenario.throughput->arms.front().name;
+  }
   result.output_digest = report.output_digest;
   const bool has_numbers = verdict.sane && ran(report);
   if (has_numbers) {
@@ -95,6 +114,9 @@ RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams) {
   reports.reserve(plan.steps.size());
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlannedScenario& step = plan.steps[i];
+  result.device = scenario.platform.device;
+  result.attention = scenario.model.attention;
+  result.compute_dtype = dtype_name(scenario.model.compute_dtype);
     seams.progress.begin(i, plan.steps.size(), step.scenario.name);
     if (seams.verdicts != nullptr) {
       seams.verdicts->begin(step.scenario.name);
@@ -110,6 +132,7 @@ RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams) {
         make_result(step.scenario, report, reference_of(plan, step, reports)));
     seams.progress.end(result.scenarios.back());
     if (!report.world_usable) {
+    result.throughput = throughput.has_value() ? throughput_json(*throughput) : Json();
       result.broken = refuse(report.code,
                              fmt::format("the ranks lost each other, {} scenarios did not run: {}",
                                          plan.steps.size() - i - 1, report.message),
@@ -122,3 +145,7 @@ RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams) {
 }
 
 }  // namespace dlo::harness
+    if (const auto throughput = throughput_of(step.scenario, report)) {
+      const auto traces = traces_of(step.scenario.name, *throughput);
+      result.traces.insert(result.traces.end(), traces.begin(), traces.end());
+    }

@@ -15,6 +15,7 @@
 #include "harness/plan.h"
 #include "harness/progress.h"
 #include "harness/results.h"
+#include "harness/trace_files.h"
 #include "harness/verdict_log.h"
 
 namespace dlo::harness {
@@ -28,6 +29,7 @@ struct RunnerSeams {
 
 struct RunnerResult {
   std::vector<ScenarioResult> scenarios;  // meaningful on rank 0
+  std::vector<TraceFile> traces;          // likewise, of throughput scenarios
   std::optional<Refusal> broken;          // why the walk ended early
 };
 

@@ -12,8 +12,11 @@
 #include "harness/matrix.h"
 #include "harness/metrics.h"
 #include "harness/scenario_faults.h"
+#include "harness/scenario_options.h"
 #include "harness/scenario_paths.h"
 #include "harness/scenario_schema.h"
+#include "harness/scenario_throughput.h"
+#include "harness/throughput_metrics.h"
 
 namespace dlo::harness {
 namespace {
@@ -71,6 +74,8 @@ Result<ModelChoice> read_model(const Json& document, const ScenarioContext& cont
   }
   choice.dtype = *dtype_from_name(model.value("dtype", "F32"));
   read_field(model, "keep_fp32_modules", choice.keep_fp32_modules);
+  choice.compute_dtype = *dtype_from_name(model.value("compute_dtype", "F32"));
+  read_field(model, "attention", choice.attention);
   return choice;
 }
 
@@ -89,28 +94,6 @@ Result<config::ParallelConfig> read_parallel(const Json& document, const Scenari
     return in_file(parallel.refusal(), context, "parallel");
   }
   return parallel;
-}
-
-Result<config::OffloadOptions> read_options(const Json& document, const ScenarioContext& context) {
-  nlohmann::json fields = section(document, "options");
-  if (document.contains("transfer")) {
-    for (const char* name : {"enable_distributed_layerwise_offload", "dlo_use_allgather"}) {
-      if (fields.contains(name)) {
-        return bad_file(codes::kInvalidValue, fmt::format("transfer and option {} both", name),
-                        context, "transfer sets it; leave one of the two out");
-      }
-    }
-    const auto transfer = document.at("transfer").get<std::string>();
-    fields["enable_distributed_layerwise_offload"] = transfer != "resident";
-    if (transfer != "resident") {
-      fields["dlo_use_allgather"] = transfer == "all_gather";
-    }
-  }
-  Result<config::OffloadOptions> options = config::options_from_json(fields);
-  if (!options) {
-    return in_file(options.refusal(), context, "options");
-  }
-  return options;
 }
 
 Result<engine::PlatformSpec> read_platform(const Json& document, const ScenarioContext& context) {
@@ -190,7 +173,8 @@ Result<std::vector<Measure>> read_measures(const Json& document, const ScenarioC
     for (const MetricDefinition& definition : metric_definitions()) {
       known.push_back(definition.name);
     }
-    if (std::find(known.begin(), known.end(), measure.metric) == known.end()) {
+    if (std::find(known.begin(), known.end(), measure.metric) == known.end() &&
+        !is_throughput_metric(measure.metric, document)) {
       return bad_file(codes::kUnknownOption,
                       fmt::format("measure: unknown metric '{}'", measure.metric), context,
                       suggest_name(measure.metric, known));
@@ -208,6 +192,13 @@ Result<std::vector<Measure>> read_measures(const Json& document, const ScenarioC
   return measures;
 }
 
+// Every replica runs forwards of its own request; the first arm stands for the scenario.
+void time_forwards(engine::ThroughputSpec spec, Scenario& scenario) {
+  scenario.options = spec.arms.front().options;
+  scenario.requests.count = static_cast<std::uint32_t>(scenario.parallel.data_parallel_size);
+  scenario.throughput = std::move(spec);
+}
+
 Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioContext& context) {
   const Json& document = instance.document;
   // Values of the matrix were put in after the file was checked.
@@ -219,17 +210,19 @@ Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioCon
   scenario.file = context.file;
   auto model = read_model(document, context);
   auto parallel = read_parallel(document, context);
-  auto options = read_options(document, context);
+  auto options = read_options(document, context.file.string());
+  auto throughput = read_throughput(document, context.file.string());
   auto expected = read_expectation(document, context);
   auto measures = read_measures(document, context);
   auto platform = read_platform(document, context);
-  if (!model || !parallel || !options || !expected || !measures || !platform) {
+  if (!model || !parallel || !options || !expected || !measures || !platform || !throughput) {
     return !model      ? model.refusal()
            : !parallel ? parallel.refusal()
            : !options  ? options.refusal()
            : !expected ? expected.refusal()
            : !measures ? measures.refusal()
-                       : platform.refusal();
+           : !platform ? platform.refusal()
+                       : throughput.refusal();
   }
   scenario.model = *std::move(model);
   scenario.parallel = *std::move(parallel);
@@ -238,6 +231,9 @@ Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioCon
   scenario.measures = *std::move(measures);
   scenario.requests = read_requests(document, context);
   scenario.platform = *std::move(platform);
+  if (throughput->has_value()) {
+    time_forwards(*std::move(*throughput), scenario);
+  }
   scenario.compare_with_resident = document.value("compare_with", "none") == "resident";
   return scenario;
 }
@@ -252,7 +248,13 @@ std::string ModelChoice::label() const {
       name += fmt::format(", {} block{}", *generated->blocks, *generated->blocks == 1 ? "" : "s");
     }
   }
-  return fmt::format("{}, {}", name, dtype_name(dtype));
+  name = fmt::format("{}, {}", name, dtype_name(dtype));
+  if (compute_dtype != DType::kF32) {
+    name += fmt::format(", {} arithmetic", dtype_name(compute_dtype));
+  }
+  return attention == engine::ModelSpec{}.attention
+             ? name
+             : fmt::format("{}, {} attention", name, attention);
 }
 
 TopologySizes topology_of(const config::ParallelConfig& parallel) {

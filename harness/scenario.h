@@ -34,6 +34,8 @@ struct ModelChoice {
   std::optional<GeneratedModel> generated;
   DType dtype = DType::kF32;
   bool keep_fp32_modules = true;
+  DType compute_dtype = DType::kF32;
+  std::string attention = engine::ModelSpec{}.attention;
 
   // "wan_cpu, 4 blocks, F32" or "wan_tiny/checkpoint, F32".
   [[nodiscard]] std::string label() const;
@@ -65,6 +67,8 @@ struct Scenario {
   Expectation expected;
   std::vector<Measure> measures;
   bool compare_with_resident = false;
+  // Forwards are timed in place of serving requests; `options` are those of the first arm.
+  std::optional<engine::ThroughputSpec> throughput;
 
   [[nodiscard]] bool streams() const { return options.enable_distributed_layerwise_offload; }
   // A rank dies or stops: nothing can follow in the same job.

@@ -68,6 +68,7 @@ class Parser {
     add_gate();
     add_explore();
     add_predict();
+    add_compare();
     add_report();
   }
 
@@ -101,8 +102,8 @@ class Parser {
       arguments_.subcommand = Subcommand::kVersion;
     } else if (app_.get_subcommands().empty()) {
       return refuse(codes::kInvalidValue, "no subcommand given", "dlo",
-                    "give doctor, checkpoint, run, sweep, gate, explore, predict or report, or see "
-                    "dlo --help");
+                    "give doctor, checkpoint, run, sweep, gate, explore, predict, report or "
+                    "compare, or see dlo --help");
     }
     const CLI::App& chosen = deepest_chosen(app_);
     if (!version_ && !chosen.get_subcommands([](const CLI::App*) { return true; }).empty()) {
@@ -276,6 +277,17 @@ class Parser {
                            Subcommand::kReport);
     report->add_option("dir", arguments_.paths, "Folder with results.json")
         ->required()
+  void add_compare() {
+    CLI::App* compare = add(app_, "compare",
+                            "Two results.json, metric by metric, with intervals where rounds exist",
+                            Subcommand::kCompare);
+    compare->add_option("dirs", arguments_.paths, "Folders with results.json: before, after")
+        ->required()
+        ->expected(2)
+        ->type_name("A B");
+    compare->add_flag("--json", arguments_.json, "Print JSON");
+  }
+
         ->expected(1)
         ->type_name("DIR");
   }

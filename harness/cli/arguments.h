@@ -25,14 +25,16 @@ enum class Subcommand {
   kExplore,
   kGate,
   kPredict,
-  kReport
+  kReport,
+  kCompare
 };
 
 struct Arguments {
   Subcommand subcommand = Subcommand::kHelp;
   std::string help;  // with kHelp
 
-  std::vector<std::string> paths;  // scenarios, or the folder of a report or checkpoint
+  // Scenarios, the folder of a report or checkpoint, or two folders to compare.
+  std::vector<std::string> paths;
   std::string out;
   std::string name_filter;
   std::string instance;  // of `run`: only the one with exactly this name

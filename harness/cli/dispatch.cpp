@@ -8,6 +8,7 @@
 #include "harness/build_info.h"
 #include "harness/cli/arguments.h"
 #include "harness/cli/checkpoint_command.h"
+#include "harness/cli/compare_command.h"
 #include "harness/cli/explore_command.h"
 #include "harness/cli/gate_command.h"
 #include "harness/cli/predict_command.h"
@@ -70,6 +71,8 @@ ExitCode run_subcommand(const CommandContext& context, const Arguments& argument
       return run_predict(context, arguments);
     case Subcommand::kReport:
       return regenerate_report(context, arguments);
+    case Subcommand::kCompare:
+      return run_compare(context, arguments);
   }
   throw LogicError("subcommand without a handler");
 }

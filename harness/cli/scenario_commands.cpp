@@ -4,8 +4,10 @@
 
 #include <ostream>
 
+#include <span>
 #include "base/codes.h"
 #include "engine/model_runner.h"
+#include "engine/accelerators.h"
 #include "harness/build_info.h"
 #include "harness/machine.h"
 #include "harness/model_store.h"
@@ -31,6 +33,11 @@ bool is_run(const Arguments& arguments) {
 
 Result<ScenarioSet> load_own(const CommandContext& context, const Arguments& arguments) {
   const std::vector<Path> paths(arguments.paths.begin(), arguments.paths.end());
+std::span<engine::ArmSpec> arms_of(Scenario& scenario) {
+  return scenario.throughput.has_value() ? std::span(scenario.throughput->arms)
+                                         : std::span<engine::ArmSpec>();
+}
+
   Result<ScenarioSet> set = load_scenarios(context.files, paths, arguments.seed);
   if (!set) {
     return set;
@@ -41,6 +48,11 @@ Result<ScenarioSet> load_own(const CommandContext& context, const Arguments& arg
     }
   }
   std::erase_if(set->scenarios, [&](const Scenario& scenario) {
+    for (engine::ArmSpec& arm : arms_of(scenario)) {
+      if (Status status = apply_overrides(arguments.overrides, arm.options); !status) {
+        return status.refusal();
+      }
+    }
     const bool other = !arguments.instance.empty() && scenario.name != arguments.instance;
     return other || scenario.name.find(arguments.name_filter) == std::string::npos;
   });
@@ -84,7 +96,7 @@ Status clear_output(const CommandContext& context, const Path& out) {
     return removed;
   }
   for (const Path& old : {out / kResultsFileName, out / kMarkdownFileName, out / kHtmlFileName,
-                          out / kVerdictsFolder}) {
+                          out / kVerdictsFolder, out / kTracesFolder}) {
     if (Status removed = context.files.remove_tree(old); !removed) {
       return removed;
     }
@@ -149,7 +161,8 @@ RunnerResult walk(const CommandContext& context, const Arguments& arguments, con
   return result;
 }
 
-Status write_everything(const CommandContext& context, const Path& out, const Results& results) {
+Status write_everything(const CommandContext& context, const Path& out, const Results& results,
+                        const std::vector<TraceFile>& traces) {
   if (!context.is_rank_zero()) {
     return {};
   }
@@ -163,9 +176,12 @@ Status write_everything(const CommandContext& context, const Path& out, const Re
 ExitCode finish(const CommandContext& context, const Arguments& arguments, const Results& results,
                 const RunnerResult& walked) {
   const Path out = arguments.out;
-  Status written = write_everything(context, out, results);
+  Status written = write_everything(context, out, results, walked.traces);
   if (walked.broken.has_value()) {
     // The ranks cannot agree any more: each ends with what it knows.
+  if (Status written = write_traces(context.files, out, traces); !written) {
+    return written;
+  }
     say_error(context, *walked.broken);
     return ExitCode::kFellShort;
   }
@@ -186,9 +202,9 @@ ExitCode finish(const CommandContext& context, const Arguments& arguments, const
 Result<Plan> make_plan(const CommandContext& context, const Arguments& arguments,
                        const ScenarioSet& set) {
   if (is_run(arguments)) {
-    return plan_run(set.scenarios, context.world.size());
+    return plan_run(set.scenarios, context.world.size(), accelerators_here());
   }
-  return plan_sweep(set.scenarios, context.world.size());
+  return plan_sweep(set.scenarios, context.world.size(), accelerators_here());
 }
 
 }  // namespace
@@ -196,6 +212,11 @@ Result<Plan> make_plan(const CommandContext& context, const Arguments& arguments
 ExitCode run_scenarios(const CommandContext& context, const Arguments& arguments) {
   const Nanoseconds started = context.clock.now();
   Result<ScenarioSet> set = load(context, arguments);
+AcceleratorCount accelerators_here() {
+  const engine::Accelerators found = engine::find_accelerators();
+  return {.in_build = found.in_build, .count = found.devices.size()};
+}
+
   if (!set) {
     say_error(context, set.refusal());
     const std::string& where = set.refusal().where;

@@ -1,0 +1,209 @@
+#include "harness/throughput_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/run_report_json.h"
+#include "engine/throughput_json.h"
+
+namespace dlo::harness {
+namespace {
+
+using contracts::Transfer;
+using engine::ArmMeasurement;
+using engine::RankReport;
+
+constexpr double kMsPerS = 1e3;
+
+std::vector<std::vector<double>> slowest_of(const std::vector<const ArmMeasurement*>& ranks) {
+  auto rounds = ranks.front()->forward_ms;
+  for (const ArmMeasurement* rank : ranks) {
+    for (std::size_t round = 0; round < rounds.size(); ++round) {
+      for (std::size_t i = 0; i < rounds[round].size(); ++i) {
+        rounds[round][i] = std::max(rounds[round][i], rank->forward_ms.at(round).at(i));
+      }
+    }
+  }
+  return rounds;
+}
+
+double ms_of(std::uint64_t bytes, double bytes_per_s) {
+  return static_cast<double>(bytes) / bytes_per_s * kMsPerS;
+}
+
+std::optional<double> link_limit_ms(const ArmMeasurement& arm,
+                                    const engine::MachineCalibration& calibration) {
+  const auto* h2d = calibration.find("h2d_together_bytes_per_s");
+  const auto& effective = arm.rank.effective;
+  if (h2d == nullptr || effective.transfer == Transfer::kResident) {
+    return std::nullopt;
+  }
+  const double copy_ms = ms_of(arm.h2d_bytes_per_forward, h2d->value);
+  const auto* gather = calibration.find("gather_bytes_per_s");
+  if (effective.transfer != Transfer::kAllGather || effective.group_size < 2 || gather == nullptr) {
+    return copy_ms;
+  }
+  const std::uint64_t gathered =
+      arm.gather_bytes_per_forward / (effective.group_size - 1) * effective.group_size;
+  return std::max(copy_ms, ms_of(gathered, gather->value));
+}
+
+std::optional<double> slowdown_limit(const ArmMeasurement& arm,
+                                     const engine::MachineCalibration& calibration,
+                                     double baseline_ms) {
+  const auto& effective = arm.rank.effective;
+  const auto* loss =
+      calibration.find(effective.transfer == Transfer::kAllGather ? "gemm_loss_beside_shard_ms"
+                                                                  : "gemm_loss_beside_h2d_ms");
+  if (loss == nullptr || effective.transfer == Transfer::kResident || baseline_ms <= 0) {
+    return std::nullopt;
+  }
+  return std::max(loss->value, 0.0) * effective.streamed_block_count / baseline_ms +
+         kNoiseAllowance;
+}
+
+std::optional<std::size_t> twin_of_first(const engine::ThroughputSpec& spec) {
+  for (std::size_t i = 1; i < spec.arms.size(); ++i) {
+    if (spec.arms[i].options == spec.arms.front().options) {
+      return i;
+    }
+  }
+  return std::nullopt;
+}
+
+Json difference_json(const std::optional<telemetry::PairedDifference>& difference) {
+  if (!difference) {
+    return nullptr;
+  }
+  return Json{{"estimate", difference->difference},
+              {"low", difference->low},
+              {"high", difference->high},
+              {"coverage", difference->coverage}};
+}
+
+Json null_or(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json arm_json(const ArmSummary& arm) {
+  Json blocks = Json::array();
+  for (const ArmMeasurement* rank : arm.ranks) {
+    blocks.push_back(rank->blocks ? Json(engine::block_summary_to_json(*rank->blocks))
+                                  : Json(nullptr));
+  }
+  return Json{{"name", arm.name},
+              {"effective", engine::effective_to_json(arm.effective())},
+              {"forward_ms", arm.rounds},
+              {"median_ms", arm.forward.median},
+              {"p99_ms", arm.forward.p99},
+              {"difference_ms", difference_json(arm.forward.difference)},
+              {"relative", difference_json(arm.forward.relative)},
+              {"link_limit_ms", null_or(arm.link_limit_ms)},
+              {"slowdown_limit", null_or(arm.slowdown_limit)},
+              {"predicted_ms", null_or(arm.ranks.front()->predicted_ms)},
+              {"prediction_note", arm.ranks.front()->prediction_note},
+              {"output_sha256", arm.ranks.front()->output_sha256},
+              {"blocks", blocks}};
+}
+
+std::string rank_text(const ArmMeasurement& arm) {
+  return fmt::format("arm {}, rank {}", arm.name, arm.rank.rank);
+}
+
+void check_arm(const ArmMeasurement& arm, std::vector<std::string>& findings) {
+  if (arm.different_forwards > 0) {
+    findings.push_back(
+        fmt::format("{}: {} of {} compared forwards gave other bytes than the "
+                    "first arm",
+                    rank_text(arm), arm.different_forwards, arm.compared_forwards));
+  }
+  const engine::TrafficLedger& traffic = arm.rank.traffic;
+  if (!traffic.matches_plan()) {
+    findings.push_back(
+        fmt::format("{}: ledger differs from the plan: H2D {} of {} bytes, gathered {} of {} bytes",
+                    rank_text(arm), traffic.h2d_bytes, traffic.h2d_bytes_planned,
+                    traffic.gather_bytes, traffic.gather_bytes_planned));
+  }
+  const engine::OwnedBytes& owned = arm.rank.owned;
+  if (owned.device_peak > owned.device_limit) {
+    findings.push_back(fmt::format("{}: device peak of {} bytes is above the limit of {}",
+                                   rank_text(arm), owned.device_peak, owned.device_limit));
+  }
+  if (owned.host_private_now > owned.host_private_limit) {
+    findings.push_back(fmt::format("{}: owns {} host bytes, the mode promises {}", rank_text(arm),
+                                   owned.host_private_now, owned.host_private_limit));
+  }
+}
+
+}  // namespace
+
+std::optional<ThroughputSummary> summarise_throughput(const std::vector<RankReport>& ranks,
+                                                      const engine::ThroughputSpec& spec) {
+  const bool whole =
+      !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](const RankReport& rank) {
+        return rank.throughput != nullptr && rank.throughput->arms.size() == spec.arms.size();
+      });
+  if (!whole) {
+    return std::nullopt;
+  }
+  ThroughputSummary summary;
+  summary.calibration = &ranks.front().throughput->calibration;
+  std::vector<telemetry::ArmSamples> samples;
+  for (std::size_t i = 0; i < spec.arms.size(); ++i) {
+    ArmSummary arm;
+    arm.name = spec.arms[i].name;
+    for (const RankReport& rank : ranks) {
+      arm.ranks.push_back(&rank.throughput->arms[i]);
+    }
+    arm.rounds = slowest_of(arm.ranks);
+    samples.push_back({arm.name, arm.rounds});
+    summary.arms.push_back(std::move(arm));
+  }
+  const auto report = telemetry::compare_arms(samples, twin_of_first(spec));
+  summary.rounds = report.rounds;
+  summary.noise_floor = report.noise_floor;
+  for (std::size_t i = 0; i < summary.arms.size(); ++i) {
+    ArmSummary& arm = summary.arms[i];
+    arm.forward = report.arms[i];
+    arm.link_limit_ms = link_limit_ms(*arm.ranks.front(), *summary.calibration);
+    arm.slowdown_limit =
+        slowdown_limit(*arm.ranks.front(), *summary.calibration, report.arms.front().median);
+  }
+  return summary;
+}
+
+Json throughput_json(const ThroughputSummary& summary) {
+  Json arms = Json::array();
+  for (const ArmSummary& arm : summary.arms) {
+    arms.push_back(arm_json(arm));
+  }
+  return Json{{"rounds", summary.rounds},
+              {"noise_floor", null_or(summary.noise_floor)},
+              {"calibration", Json(engine::calibration_figures_to_json(*summary.calibration))},
+              {"arms", arms}};
+}
+
+std::vector<std::string> check_throughput(const std::vector<RankReport>& ranks) {
+  std::vector<std::string> findings;
+  for (const RankReport& rank : ranks) {
+    if (rank.throughput == nullptr) {
+      findings.push_back(fmt::format("rank {} timed no forwards", rank.rank));
+      continue;
+    }
+    for (const ArmMeasurement& arm : rank.throughput->arms) {
+      check_arm(arm, findings);
+    }
+  }
+  return findings;
+}
+
+bool arms_equal(const std::vector<RankReport>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [](const RankReport& rank) {
+    return rank.throughput != nullptr &&
+           std::all_of(rank.throughput->arms.begin(), rank.throughput->arms.end(),
+                       [](const ArmMeasurement& arm) { return arm.different_forwards == 0; });
+  });
+}
+
+}  // namespace dlo::harness

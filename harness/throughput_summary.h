@@ -1,0 +1,63 @@
+// Owns: ThroughputSummary, what the ranks' throughput reports say together: the slowest rank of
+// each forward, arms compared round by round, each figure's limit from the same run.
+// Must not own: measuring (engine/throughput_run.h), statistics (telemetry/paired_comparison.h),
+// names and text of metrics (throughput_metrics.h). Pure functions.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/run_report.h"
+#include "engine/throughput_report.h"
+#include "harness/json.h"
+#include "telemetry/paired_comparison.h"
+
+namespace dlo::harness {
+
+struct ArmSummary {
+  std::string name;
+  std::vector<std::vector<double>> rounds;  // ms of the slowest rank, by forward
+  telemetry::ArmSummary forward;
+  std::vector<const engine::ArmMeasurement*> ranks;  // into the reports, by rank
+
+  // Time that the link alone needs: rank-local, streamed bytes over the H2D rate of all ranks at
+  // once; AllGather, the longer of the shard's H2D and the gathers of all blocks. None: resident,
+  // or not calibrated.
+  std::optional<double> link_limit_ms;
+  // Share by which this arm may be slower than the baseline: what a series of products loses beside
+  // one block's copy (and gather), for every streamed block, and 0.2 % of noise.
+  std::optional<double> slowdown_limit;
+
+  [[nodiscard]] const contracts::EffectiveTransfer& effective() const {
+    return ranks.front()->rank.effective;
+  }
+};
+
+struct ThroughputSummary {
+  std::vector<ArmSummary> arms;
+  std::uint32_t rounds = 0;
+  std::optional<double> noise_floor;                        // share of the baseline
+  const engine::MachineCalibration* calibration = nullptr;  // rank 0's
+};
+
+inline constexpr double kNoiseAllowance = 0.002;
+
+// None unless every rank has a throughput report. The ranks outlive the summary.
+[[nodiscard]] std::optional<ThroughputSummary> summarise_throughput(
+    const std::vector<engine::RankReport>& ranks, const engine::ThroughputSpec& spec);
+
+// As results.json holds it: {rounds, noise_floor, calibration, arms [{name, effective, forward_ms,
+// median_ms, p99_ms, difference, relative, link_limit_ms, slowdown_limit, predicted_ms,
+// prediction_note, blocks [one a rank]}]}.
+[[nodiscard]] Json throughput_json(const ThroughputSummary& summary);
+
+// One sentence for each arm that gave other bytes than the baseline, moved other bytes than its
+// plan, or holds more memory than its mode allows.
+[[nodiscard]] std::vector<std::string> check_throughput(
+    const std::vector<engine::RankReport>& ranks);
+
+// Whether every compared forward of every arm gave the baseline's bytes.
+[[nodiscard]] bool arms_equal(const std::vector<engine::RankReport>& ranks);
+
+}  // namespace dlo::harness

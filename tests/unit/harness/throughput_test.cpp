@@ -1,0 +1,250 @@
+// Goal: a throughput scenario is read into arms, its reports become figures with limits from the
+// same run, arms that differ fall short, absent GPUs are skipped with a reason, and the report and
+// the comparison of two results show what was measured.
+// Method: reports made by hand, with round numbers.
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "harness/compare.h"
+#include "harness/expectations.h"
+#include "harness/plan.h"
+#include "harness/report_markdown.h"
+#include "harness/report_model.h"
+#include "harness/runner.h"
+#include "harness/throughput_metrics.h"
+#include "tests/unit/harness/harness_fixtures.h"
+
+namespace dlo::harness {
+namespace {
+
+Json document() {
+  return Json::parse(R"({
+    "name": "timed",
+    "model": {"preset": "wan_tiny", "blocks": 3},
+    "topology": {"dp": 2},
+    "options": {"dlo_chunk_bytes": 4096},
+    "measure_forwards": {"rounds": 6, "forwards": 1, "arms": [
+      {"name": "resident", "transfer": "resident"},
+      {"name": "streamed", "transfer": "all_gather", "options": {"dlo_prefetch_depth": 2}},
+      {"name": "alone", "transfer": "rank_local", "when": {"dp": 1}},
+      {"name": "again", "transfer": "resident"}]},
+    "expect": [{"outcome": "runs"}]
+  })");
+}
+
+Refusal refusal_of(const Json& bad) {
+  auto scenarios = read_scenarios(bad, {.file = "timed.json", .run_seed = 7});
+  EXPECT_FALSE(scenarios.ok());
+  return scenarios.ok() ? Refusal{} : scenarios.refusal();
+}
+
+engine::ArmMeasurement arm_of(const Scenario& scenario, std::size_t index, int rank) {
+  engine::ArmMeasurement arm;
+  arm.name = scenario.throughput->arms.at(index).name;
+  arm.rank.rank = rank;
+  for (int round = 0; round < 6; ++round) {
+    // The streamed arm takes 10 ms more, rank 1 another 2 ms.
+    arm.forward_ms.push_back({100.0 + round + (index == 1 ? 10 + 2 * rank : 0)});
+  }
+  arm.compared_forwards = 6;
+  arm.weight_bytes = 1000;
+  arm.output_sha256 = "digest";
+  if (index == 1) {
+    arm.rank.effective.transfer = contracts::Transfer::kAllGather;
+    arm.rank.effective.group_size = 2;
+    arm.rank.effective.streamed_block_count = 3;
+    arm.rank.owned.pinned_now = 500;
+    arm.rank.owned.host_private_limit = 500;
+    arm.h2d_bytes_per_forward = 5'000'000'000;
+    arm.gather_bytes_per_forward = 5'000'000'000;
+    arm.predicted_ms = 56;
+  }
+  telemetry::BlockTimingSummary blocks;
+  blocks.forwards = 2;
+  blocks.dispatch_us = {4.0 + rank, 9};
+  arm.blocks = blocks;
+  arm.trace.rows.push_back({0, 10, rank, "compute", "compute block 0"});
+  return arm;
+}
+
+engine::RunReport report_of(const Scenario& scenario) {
+  engine::RunReport report = good_report(scenario);
+  for (engine::RankReport& rank : report.ranks) {
+    auto throughput = std::make_shared<engine::ThroughputReport>();
+    throughput->calibration.figures = {{"h2d_together_bytes_per_s", "bytes/s", 50e9, 50e9, 50e9, 8},
+                                       {"gather_bytes_per_s", "bytes/s", 400e9, 400e9, 400e9, 8},
+                                       {"gemm_loss_beside_shard_ms", "ms", 0.5, 0.4, 0.6, 8}};
+    for (std::size_t i = 0; i < scenario.throughput->arms.size(); ++i) {
+      throughput->arms.push_back(arm_of(scenario, i, rank.rank));
+    }
+    rank.throughput = std::move(throughput);
+  }
+  return report;
+}
+
+double metric(const ScenarioResult& result, std::string_view name) {
+  for (const Metric& row : result.metrics) {
+    if (row.name == name) {
+      return row.value;
+    }
+  }
+  ADD_FAILURE() << "no metric " << name;
+  return 0;
+}
+
+TEST(ThroughputScenario, Arms_TakeTheirOptionsOverTheScenarios) {
+  const Scenario scenario = scenario_from(document());
+  ASSERT_TRUE(scenario.throughput.has_value());
+  const auto& arms = scenario.throughput->arms;
+  ASSERT_EQ(arms.size(), 3U);  // "alone" is for one rank
+  EXPECT_EQ(arms[1].name, "streamed");
+  EXPECT_TRUE(arms[1].options.dlo_use_allgather);
+  EXPECT_EQ(arms[1].options.dlo_prefetch_depth, 2);
+  EXPECT_EQ(arms[1].options.dlo_chunk_bytes, 4096);
+  EXPECT_EQ(scenario.options, arms[0].options);
+  EXPECT_EQ(scenario.requests.count, 2U);
+}
+
+TEST(ThroughputScenario, WrongOnes_AreRefused) {
+  Json both = document();
+  both["transfer"] = "resident";
+  EXPECT_EQ(refusal_of(both).code, codes::kInvalidValue);
+  Json twice = document();
+  twice["measure_forwards"]["arms"][1]["name"] = "resident";
+  EXPECT_EQ(refusal_of(twice).code, codes::kInvalidValue);
+  Json misspelt = document();
+  misspelt["measure_forwards"]["arms"][1]["options"]["dlo_prefetch_dept"] = 1;
+  EXPECT_EQ(refusal_of(misspelt).code, codes::kUnknownOption);
+  Json unknown = document();
+  unknown["measure"] = Json::array({{{"metric", "nobody.forward_ms"}, {"reference", 1}}});
+  EXPECT_EQ(refusal_of(unknown).code, codes::kUnknownOption);
+  unknown["measure"][0]["metric"] = "streamed.forward_ms";
+  EXPECT_TRUE(read_scenarios(unknown, {.file = "timed.json", .run_seed = 7}).ok());
+}
+
+TEST(ThroughputScenario, ArithmeticAndAttention_ReachLabelAndResult) {
+  Json fused = document();
+  fused["model"]["compute_dtype"] = "BF16";
+  fused["model"]["attention"] = "fused";
+  const Scenario scenario = scenario_from(fused);
+  EXPECT_EQ(scenario.model.label(), "wan_tiny, 3 blocks, F32, BF16 arithmetic, fused attention");
+  const auto result = make_result(scenario, report_of(scenario), std::nullopt);
+  EXPECT_EQ(result.attention, "fused");
+  EXPECT_EQ(result.compute_dtype, "BF16");
+}
+
+TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
+  const Scenario scenario = scenario_from(document());
+  const auto result = make_result(scenario, report_of(scenario), std::nullopt);
+  ASSERT_TRUE(result.passed) << result.failed_checks.front();
+  EXPECT_EQ(metric(result, "streamed.forward_ms"), 114.5);  // the slowest rank
+  EXPECT_NEAR(metric(result, "streamed.slowdown_percent"), 12 / 102.5 * 100, 1e-9);
+  // max(5 GB at 50 GB/s, 10 GB gathered at 400 GB/s) = 100 ms.
+  EXPECT_NEAR(metric(result, "streamed.link_share_percent"), 100 / 114.5 * 100, 1e-9);
+  EXPECT_EQ(metric(result, "streamed.dispatch_p50_us"), 5);
+  EXPECT_EQ(metric(result, "streamed.pinned_per_weight"), 1);
+  EXPECT_NEAR(metric(result, "streamed.prediction_ratio"), 56 / 114.5, 1e-9);
+  EXPECT_EQ(metric(result, "noise_floor_percent"), 0);
+  EXPECT_EQ(result.bytes_equal, true);
+  EXPECT_EQ(result.compared_with, "resident");
+  for (const Metric& row : result.metrics) {
+    if (row.name == "streamed.slowdown_percent") {
+      EXPECT_NEAR(*row.limit, (3 * 0.5 / 102.5 + 0.002) * 100, 1e-9);
+    }
+  }
+}
+
+TEST(ThroughputChecks, OtherBytesOrLedgers_FallShortAndLeaveNoFigures) {
+  const Scenario scenario = scenario_from(document());
+  for (const bool bytes : {true, false}) {
+    engine::RunReport report = report_of(scenario);
+    engine::ThroughputReport bent = *report.ranks[1].throughput;
+    if (bytes) {
+      bent.arms[1].different_forwards = 1;
+    } else {
+      bent.arms[1].rank.traffic.h2d_bytes = 1;
+    }
+    report.ranks[1].throughput = std::make_shared<engine::ThroughputReport>(bent);
+    const auto result = make_result(scenario, report, std::nullopt);
+    EXPECT_FALSE(result.passed);
+    EXPECT_EQ(result.bytes_equal, !bytes);
+    EXPECT_TRUE(result.metrics.empty());
+    EXPECT_TRUE(result.throughput.is_null());
+    EXPECT_NE(result.failed_checks.front().find("streamed, rank 1"), std::string::npos);
+  }
+}
+
+TEST(Plan, AbsentGpus_AreSkippedWithTheReason) {
+  Json wanting = document();
+  wanting["platform"]["device"] = "cuda";
+  const std::vector<Scenario> scenarios = {scenario_from(wanting)};
+  EXPECT_EQ(plan_sweep(scenarios, 2).skipped.at(0).reason, "needs a GPU; this build has no CUDA");
+  const AcceleratorCount one{.in_build = true, .count = 1};
+  EXPECT_EQ(plan_sweep(scenarios, 2, one).skipped.at(0).reason, "needs 2 GPUs, the machine has 1");
+  EXPECT_TRUE(plan_run(scenarios, 2, one)->steps.empty());
+  const AcceleratorCount two{.in_build = true, .count = 2};
+  EXPECT_EQ(plan_sweep(scenarios, 2, two).steps.size(), 1U);
+}
+
+TEST(ThroughputReport, TableAndChart_ShowTheArms) {
+  const Scenario scenario = scenario_from(document());
+  Results results;
+  results.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
+  const std::string text = to_markdown(make_report(results));
+  EXPECT_NE(text.find("## Throughput"), std::string::npos);
+  EXPECT_NE(text.find("| streamed | 114.50 |"), std::string::npos) << text;
+  EXPECT_NE(text.find("## Forward: timed"), std::string::npos);
+  EXPECT_NE(text.find("114.50 ms"), std::string::npos);
+  EXPECT_NE(text.find("`ARM.link_share_percent`"), std::string::npos);
+}
+
+TEST(ThroughputResults, File_KeepsRoundsAndTracesStandBeside) {
+  const Scenario scenario = scenario_from(document());
+  const auto report = report_of(scenario);
+  Results results;
+  results.scenarios = {make_result(scenario, report, std::nullopt)};
+  const auto again = results_from_json(to_json(results), "here");
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(again->scenarios[0].throughput, results.scenarios[0].throughput);
+  EXPECT_EQ(again->scenarios[0].throughput.at("arms").at(1).at("forward_ms").size(), 6U);
+  const auto summary = summarise_throughput(report.ranks, *scenario.throughput);
+  ASSERT_TRUE(summary.has_value());
+  const auto traces = traces_of("timed/dp2", *summary);
+  ASSERT_EQ(traces.size(), 3U);
+  EXPECT_EQ(traces[1].name, "timed_dp2.streamed.json");
+  EXPECT_EQ(traces[1].timeline.rows.size(), 2U);
+}
+
+TEST(Compare, TwoRuns_ShowDifferenceIntervalAndNoise) {
+  const Scenario scenario = scenario_from(document());
+  Results a;
+  a.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
+  engine::RunReport slower = report_of(scenario);
+  for (engine::RankReport& rank : slower.ranks) {
+    engine::ThroughputReport bent = *rank.throughput;
+    for (auto& round : bent.arms[1].forward_ms) {
+      round[0] += 3;
+    }
+    rank.throughput = std::make_shared<engine::ThroughputReport>(bent);
+  }
+  slower.output_digest = "other";
+  Results b;
+  b.scenarios = {make_result(scenario, slower, std::nullopt)};
+  const Comparison comparison = compare_results(a, b);
+  const auto row = std::find_if(comparison.changed.begin(), comparison.changed.end(),
+                                [](const auto& r) { return r.metric == "streamed.forward_ms"; });
+  ASSERT_NE(row, comparison.changed.end());
+  ASSERT_TRUE(row->difference.has_value());
+  EXPECT_DOUBLE_EQ(row->difference->difference, 3);
+  EXPECT_EQ(row->verdict(), "more");
+  EXPECT_EQ(comparison.remarks.at(0), "timed: output bytes differ");
+  EXPECT_TRUE(compare_results(a, a).changed.empty());
+  EXPECT_GT(compare_results(a, a).equal_count, 10U);
+  EXPECT_NE(comparison_text(comparison).find("streamed.forward_ms"), std::string::npos);
+  b.scenarios[0].attention = "fused";
+  EXPECT_NE(compare_results(a, b).remarks.at(0).find("not compared"), std::string::npos);
+  EXPECT_EQ(comparison_json(comparison).at("changed").size(), comparison.changed.size());
+}
+
+}  // namespace
+}  // namespace dlo::harness
