@@ -11,6 +11,7 @@
 
 #include "base/codes.h"
 #include "comm/mpi/launch_check.h"
+#include "comm/mpi/launcher_exit.h"
 #include "comm/mpi/mpi_error.h"
 #include "comm/mpi/mpi_groups.h"
 
@@ -55,7 +56,8 @@ class MpiWorld::State {
   // The control group over all ranks, then the node's failure board.
   [[nodiscard]] Status connect(Deadline deadline);
   [[nodiscard]] Result<std::vector<std::string>> exchange_exit_code(int exit_code);
-  void end_mpi(int exit_code);
+  // `together`: all ranks end now, with this code.
+  void end_mpi(int exit_code, bool together);
 
   [[nodiscard]] MpiState& shared() { return *shared_; }
   [[nodiscard]] const std::shared_ptr<MpiState>& shared_pointer() { return shared_; }
@@ -174,7 +176,7 @@ void MpiWorld::State::await_others() {
 }
 
 // Returns once MPI is finalised. Otherwise the process ends here, with `exit_code`.
-void MpiWorld::State::end_mpi(int exit_code) {
+void MpiWorld::State::end_mpi(int exit_code, bool together) {
   MpiState& shared = *shared_;
   if (shared.liveness) {
     shared.liveness->depart();
@@ -192,6 +194,12 @@ void MpiWorld::State::end_mpi(int exit_code) {
   shared.thread->mark_broken();
   if (!clean && !adopted) {
     await_others();
+    // A collective was left open, and yet this job ends in good order.
+    if (together) {
+      static_cast<void>(shared.thread->call(
+          "PMIx_Finalize", [] { take_leave_of_launcher(); },
+          Deadline::after(now(), options_.finalize_timeout)));
+    }
     std::fflush(nullptr);
     ::_exit(exit_code);
   }
@@ -237,7 +245,7 @@ int MpiWorld::leave(int exit_code) {
     agreed = std::max(agreed, 1);
     state_->shared().thread->mark_broken();
   }
-  state_->end_mpi(agreed);
+  state_->end_mpi(agreed, codes.ok());
   return agreed;
 }
 

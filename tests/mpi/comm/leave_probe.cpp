@@ -44,6 +44,30 @@ Status gather(World& world, platform::Clock& clock, std::string_view way) {
   return device->synchronize(deadline);
 }
 
+// Every rank leaves one gather by the failure of rank 1, in the middle of it; all of them live.
+Status leave_a_gather(World& world, platform::Clock& clock) {
+  std::vector<int> everyone(static_cast<std::size_t>(world.size()));
+  std::iota(everyone.begin(), everyone.end(), 0);
+  const auto deadline = Deadline::after(clock.now(), kTimeout);
+  const auto made = world.make_communicator(everyone, "weights", deadline, kTimeout);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  const auto device =
+      platform::make_cpu_device({.rank = world.rank()}, clock, world.failure_signal());
+  // Long enough that nobody is through with it before the failure is raised.
+  constexpr std::uint64_t kBytes = 64 * kMiB;
+  const auto input = device->allocate_device(kBytes, platform::MemoryPurpose::kInputSlot);
+  const auto output =
+      device->allocate_device(kBytes * everyone.size(), platform::MemoryPurpose::kSlot);
+  (*made)->all_gather(*device, platform::StreamKind::kComm, (*input)->span(), (*output)->span(),
+                      {platform::Site::kGather});
+  if (world.rank() == 1) {
+    world.failure_signal().raise(Failure{"copy_failed", 1, -1, "probe", "on purpose"});
+  }
+  return device->synchronize(deadline);
+}
+
 int run(int argc, char** argv) {
   const std::string_view way = argc > 1 ? argv[1] : "";
   platform::SteadyClock clock;
@@ -59,6 +83,11 @@ int run(int argc, char** argv) {
     const int code = (*world)->leave(rank);
     std::printf("rank %d left with %d\n", rank, code);
     return code;
+  }
+  if (way == "gather_left") {
+    const Status left = leave_a_gather(**world, clock);
+    std::printf("rank %d left with %s\n", rank, left.ok() ? "ok" : left.refusal().code.c_str());
+    return (*world)->leave(left.ok() ? 1 : 0);
   }
   const Status status = gather(**world, clock, way == "late" ? "stopped" : way);
   if (way == "late" && rank == 2) {

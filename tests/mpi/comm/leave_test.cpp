@@ -46,6 +46,15 @@ TEST(MpiLeave, DifferentCodes_TheHighestIsEverybodys) {
   EXPECT_FALSE(contains(ended, "left with 1")) << ended.output;
 }
 
+TEST(MpiLeave, GatherThatAllLeftByAName_IsNoFailureToMpirun) {
+  // MPI must not be finalised then; a plain mpirun calls that a failure unless it is told.
+  const Ended ended = run(mpirun(3, "", "gather_left"));
+  EXPECT_EQ(ended.code, 0) << ended.output;
+  for (const auto* line : {"rank 0 left with ", "rank 1 left with ", "rank 2 left with "}) {
+    EXPECT_TRUE(contains(ended, std::string(line) + "copy_failed")) << ended.output;
+  }
+}
+
 TEST(MpiLeave, KilledRank_IsNamedByEverySurvivor) {
   // Under recovery mpirun reports 0 whatever its ranks do: the verdicts count.
   const Ended ended = run(mpirun(3, "--enable-recovery", "killed"));
