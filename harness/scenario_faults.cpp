@@ -50,7 +50,9 @@ void read_rank(const Json& faults, const char* name, std::optional<int>& rank) {
 Status read_faults(const Json& faults, engine::PlatformSpec& spec) {
   spec.slow_copy_ns = faults.value("slow_copy_ns", spec.slow_copy_ns);
   spec.slow_file_ns = faults.value("slow_file_ns", spec.slow_file_ns);
+  spec.slow_gather_ns = faults.value("slow_gather_ns", spec.slow_gather_ns);
   read_rank(faults, "slow_copy_on_rank", spec.slow_copy_on_rank);
+  read_rank(faults, "slow_gather_on_rank", spec.slow_gather_on_rank);
   read_rank(faults, "pin_fails_on_rank", spec.pin_fails_on_rank);
   read_rank(faults, "schedule_differs_on_rank", spec.schedule_differs_on_rank);
   if (faults.contains("plan")) {
@@ -65,9 +67,22 @@ Status read_faults(const Json& faults, engine::PlatformSpec& spec) {
 }
 
 bool has_faults(const engine::PlatformSpec& spec) {
-  return spec.slow_copy_ns > 0 || spec.pin_fails_on_rank.has_value() ||
-         spec.schedule_differs_on_rank.has_value() || !spec.faults.rules.empty() ||
-         spec.crash.has_value();
+  return spec.slow_copy_ns > 0 || spec.slow_gather_ns > 0 || spec.slow_file_ns > 0 ||
+         spec.pin_fails_on_rank.has_value() || spec.schedule_differs_on_rank.has_value() ||
+         !spec.faults.rules.empty() || spec.crash.has_value();
+}
+
+engine::PlatformSpec without_faults(engine::PlatformSpec spec) {
+  spec.slow_copy_ns = 0;
+  spec.slow_copy_on_rank.reset();
+  spec.slow_gather_ns = 0;
+  spec.slow_gather_on_rank.reset();
+  spec.slow_file_ns = 0;
+  spec.pin_fails_on_rank.reset();
+  spec.schedule_differs_on_rank.reset();
+  spec.faults = {};
+  spec.crash.reset();
+  return spec;
 }
 
 }  // namespace dlo::harness

@@ -15,4 +15,7 @@ namespace dlo::harness {
 // True when a fault is asked for that a run without faults does not have.
 [[nodiscard]] bool has_faults(const engine::PlatformSpec& spec);
 
+// `spec` with everything left out that has_faults() asks for.
+[[nodiscard]] engine::PlatformSpec without_faults(engine::PlatformSpec spec);
+
 }  // namespace dlo::harness

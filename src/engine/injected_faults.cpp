@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "comm/fault/faulting_world.h"
+#include "comm/fault/slow_gather_world.h"
 #include "platform/fault/crash_device.h"
 #include "platform/fault/faulting_device.h"
 #include "platform/fault/pin_fails_device.h"
@@ -41,8 +42,13 @@ InjectedFaults::InjectedFaults(const PlatformSpec& spec, comm::World& world,
       files_(files, injector_,
              {.clock = &clock, .delay = static_cast<Nanoseconds>(spec.slow_file_ns)}),
       world_(&world) {
+  if (spec.slow_gather_ns > 0 && spec.slow_gather_on_rank.value_or(rank_) == rank_) {
+    slow_world_ =
+        comm::make_slow_gather_world(*world_, static_cast<Nanoseconds>(spec.slow_gather_ns));
+    world_ = slow_world_.get();
+  }
   if (!spec.faults.rules.empty()) {
-    faulting_world_ = comm::make_faulting_world(world, injector_);
+    faulting_world_ = comm::make_faulting_world(*world_, injector_);
     world_ = faulting_world_.get();
   }
 }

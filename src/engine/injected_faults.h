@@ -12,6 +12,7 @@
 #include "engine/run_report.h"
 #include "platform/device.h"
 #include "platform/fault/fault_plan.h"
+#include "platform/fault/faulting_executor.h"
 #include "platform/fault/faulting_file_system.h"
 
 namespace dlo::engine {
@@ -22,10 +23,14 @@ class InjectedFaults {
   InjectedFaults(const PlatformSpec& spec, comm::World& world, platform::FileSystem& files,
                  platform::Clock& clock, std::function<void()> before_crash);
 
-  // The world whose groups and communicators fail as planned.
+  // The world whose groups and communicators fail as planned, or whose gathers are slow.
   [[nodiscard]] comm::World& world() { return *world_; }
   // Files whose reads fail as planned, or are slow.
   [[nodiscard]] const platform::FileSystem& files() const { return files_; }
+  // Workers whose submissions or tasks fail as planned. `inner` outlives the result.
+  [[nodiscard]] platform::FaultingExecutor executor(platform::Executor& inner) {
+    return {inner, injector_};
+  }
   [[nodiscard]] std::unique_ptr<platform::Device> decorate(
       std::unique_ptr<platform::Device> device);
   // The configuration as this rank believes it to be.
@@ -40,6 +45,7 @@ class InjectedFaults {
   std::function<void()> before_crash_;
   platform::FaultInjector injector_;
   platform::FaultingFileSystem files_;
+  std::unique_ptr<comm::World> slow_world_;      // null without slow gathers
   std::unique_ptr<comm::World> faulting_world_;  // null without a plan
   comm::World* world_;
 };

@@ -54,6 +54,8 @@ struct PlatformSpec {
   std::uint64_t slow_copy_ns = 0;                    // each H2D copy takes at least this long
   std::uint64_t slow_file_ns = 0;                    // each file read takes this much longer
   std::optional<int> slow_copy_on_rank;              // none: on every rank
+  std::uint64_t slow_gather_ns = 0;                  // each gather takes at least this long
+  std::optional<int> slow_gather_on_rank;            // none: on every rank
   std::optional<int> schedule_differs_on_rank;       // this rank lays its blocks out another way
   platform::FaultPlan faults;                        // seam calls that fail
   std::optional<platform::CrashFault> crash;         // a rank that dies or stops

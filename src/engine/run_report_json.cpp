@@ -89,6 +89,8 @@ json platform_to_json(const PlatformSpec& platform) {
               {"slow_copy_ns", platform.slow_copy_ns},
               {"slow_file_ns", platform.slow_file_ns},
               {"slow_copy_on_rank", optional_json(platform.slow_copy_on_rank)},
+              {"slow_gather_ns", platform.slow_gather_ns},
+              {"slow_gather_on_rank", optional_json(platform.slow_gather_on_rank)},
               {"schedule_differs_on_rank", optional_json(platform.schedule_differs_on_rank)},
               {"faults", platform::fault_plan_to_json(platform.faults)},
               {"crash", platform.crash ? crash_to_json(*platform.crash) : json(nullptr)},

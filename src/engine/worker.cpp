@@ -153,7 +153,8 @@ Status Worker::State::load_weights() {
     event("load: shared");
     return {};
   }
-  platform::ThreadExecutor executor(host_weights::kDefaultLoadThreads);
+  platform::ThreadExecutor threads(host_weights::kDefaultLoadThreads);
+  auto executor = faults.executor(threads);
   host_weights::LoadRequest load;
   load.tensors = table.tensors();
   const auto& component = table.dits.front().name;

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "comm/threads/thread_world.h"
 #include "platform/fault/faulting_device.h"
@@ -117,10 +118,11 @@ TEST(ModelRunner, CopyFailsInsideAForward_OneNameOnBothRanksAndDisableStillComes
   }
 }
 
-TEST(ModelRunner, EveryReadOfAFileFails_EndsByTheFaultsNameWithNothingLeft) {
+TEST(ModelRunner, EveryCallOfFilesAndWorkersFails_EndsByTheFaultsNameWithNothingLeft) {
   using platform::SeamCall;
-  for (const auto call : {SeamCall::kFileStat, SeamCall::kFileList, SeamCall::kFileMap,
-                          SeamCall::kFileRead, SeamCall::kCopyToHost}) {
+  for (const auto call :
+       {SeamCall::kFileStat, SeamCall::kFileList, SeamCall::kFileMap, SeamCall::kFileRead,
+        SeamCall::kCopyToHost, SeamCall::kSubmit, SeamCall::kTask}) {
     std::uint64_t nth = 1;
     for (bool struck = true; struck; ++nth) {
       auto request = tiny_request(1, true, false);
@@ -140,6 +142,117 @@ TEST(ModelRunner, EveryReadOfAFileFails_EndsByTheFaultsNameWithNothingLeft) {
     }
     const bool reached = nth > 2;
     EXPECT_TRUE(reached || call == SeamCall::kFileList) << seam_call_name(call);
+  }
+}
+
+// Keeps something of each kind past the end of the run that made it, when it is told to.
+class LeakingDevice : public platform::ForwardingDevice {
+ public:
+  using Keep = std::function<void(platform::Device&)>;
+
+  LeakingDevice(std::unique_ptr<platform::Device> inner, const Keep& keep)
+      : ForwardingDevice(std::move(inner)) {
+    keep(*this);
+  }
+};
+
+TEST(ModelRunner, EachThingThatARankKeeps_ShowsInItsCounts) {
+  const platform::PosixFileSystem files;
+  std::vector<std::unique_ptr<platform::DeviceBuffer>> device_buffers;
+  std::vector<std::unique_ptr<platform::HostBuffer>> host_buffers;
+  std::vector<std::unique_ptr<platform::MappedFile>> mappings;
+  const std::map<std::string, LeakingDevice::Keep> kinds{
+      {"device_bytes",
+       [&](platform::Device& device) {
+         device_buffers.push_back(
+             device.allocate_device(4096, platform::MemoryPurpose::kOther).value());
+       }},
+      {"pinned_bytes",
+       [&](platform::Device& device) {
+         host_buffers.push_back(
+             device.allocate_pinned(4096, platform::MemoryPurpose::kOther).value());
+       }},
+      {"pageable_bytes",
+       [&](platform::Device& device) {
+         host_buffers.push_back(
+             device.allocate_pageable(4096, platform::MemoryPurpose::kOther).value());
+       }},
+      {"file_mappings", [&](platform::Device& /*device*/) {
+         mappings.push_back(
+             files.map_read_only(std::string(DLO_GOLDEN_CHECKPOINT) + "/model_index.json").value());
+       }}};
+  static_cast<void>(run_on_threads(2, tiny_request(2, true, true)));  // what libraries keep
+  for (const auto& [name, keep] : kinds) {
+    const auto report =
+        run_on_threads(2, tiny_request(2, true, true),
+                       [&keep](std::unique_ptr<platform::Device> device, int rank) {
+                         return rank == 1 ? std::make_unique<LeakingDevice>(std::move(device), keep)
+                                          : std::move(device);
+                       })
+            .front();
+    ASSERT_EQ(report.ranks.size(), 2U) << report.message;
+    const auto& held = *report.ranks[1].resources;
+    const auto lines = telemetry::grown_resources(held.before, held.after);
+    EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [&](const auto& line) {
+      return line.starts_with(name);
+    })) << name;
+    device_buffers.clear();
+    host_buffers.clear();
+    mappings.clear();
+  }
+}
+
+TEST(ModelRunner, SlowGathersOfOneRank_ChangeNoByte) {
+  const auto fast = run_on_threads(2, tiny_request(2, true, true)).front();
+  for (const int slow : {0, 1}) {
+    auto request = tiny_request(2, true, true);
+    request.platform.slow_gather_ns = 2'000'000;
+    request.platform.slow_gather_on_rank = slow;
+    const auto report = run_on_threads(2, request).front();
+    EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
+    EXPECT_EQ(report.output_digest, fast.output_digest) << "rank " << slow;
+    EXPECT_TRUE(report.ranks.at(0).traffic.matches_plan());
+  }
+}
+
+TEST(ModelRunner, ClockJumpsAnHourAtAnyReading_EndsByDeadlineOrWithTheSameBytes) {
+  const auto steady = run_on_threads(1, tiny_request(1, true, false)).front();
+  std::size_t ended = 0;
+  for (std::uint64_t nth = 1;; ++nth) {
+    ASSERT_LT(nth, 500U);
+    auto request = tiny_request(1, true, false);
+    platform::FaultRule jump;
+    jump.call = platform::SeamCall::kClock;
+    jump.nth = nth;
+    request.platform.faults.rules = {jump};
+    const auto report = run_on_threads(1, request).front();
+    if (report.ranks.at(0).fault_count == 0) {
+      break;
+    }
+    const auto& rank = report.ranks.at(0);
+    ended += rank.code.empty() ? 0U : 1U;
+    if (rank.code.empty()) {
+      EXPECT_EQ(report.output_digest, steady.output_digest) << "reading " << nth;
+    } else {
+      EXPECT_EQ(rank.code, "deadline_exceeded") << "reading " << nth;
+    }
+  }
+  EXPECT_GT(ended, 0U) << "no wait of a forward looks at the clock";
+}
+
+TEST(ModelRunner, FaultAndNoFault_GiveBackWhatTheyTook) {
+  static_cast<void>(run_on_threads(2, tiny_request(2, true, true)));  // what libraries keep
+  for (const auto call : {platform::SeamCall::kCopyToDevice, platform::SeamCall::kGather,
+                          platform::SeamCall::kAllocateDevice, platform::SeamCall::kFileMap}) {
+    auto request = tiny_request(2, true, true);
+    request.platform.faults.rules.push_back({.call = call, .rank = 1, .nth = 2, .code = {}});
+    const auto report = run_on_threads(2, request).front();
+    EXPECT_EQ(report.outcome, Outcome::kFailsClosed) << seam_call_name(call);
+    for (const auto& rank : report.ranks) {
+      ASSERT_TRUE(rank.resources.has_value());
+      const auto lines = telemetry::grown_resources(rank.resources->before, rank.resources->after);
+      EXPECT_TRUE(lines.empty()) << seam_call_name(call) << ": " << lines.front();
+    }
   }
 }
 

@@ -54,6 +54,21 @@ TEST(ScenarioFaults, PlanAndRanks_AreRead) {
   EXPECT_EQ(spec.schedule_differs_on_rank, 0);
 }
 
+TEST(ScenarioFaults, SlowLinkAndSlowDisk_AreFaultsThatCanBeLeftOut) {
+  for (const char* faults :
+       {R"({"slow_gather_ns": 5, "slow_gather_on_rank": 1})", R"({"slow_file_ns": 5})",
+        R"({"slow_copy_ns": 5})", R"({"pin_fails_on_rank": 0})",
+        R"({"plan": {"rules": [{"call": "clock", "nth": 1}]}})",
+        R"({"rank_dies": {"rank": 1, "where": "copy"}})"}) {
+    const auto spec = spec_of(faults);
+    EXPECT_TRUE(has_faults(spec)) << faults;
+    EXPECT_FALSE(has_faults(without_faults(spec))) << faults;
+  }
+  const auto link = spec_of(R"({"slow_gather_ns": 5, "slow_gather_on_rank": 1})");
+  EXPECT_EQ(link.slow_gather_ns, 5U);
+  EXPECT_EQ(link.slow_gather_on_rank, 1);
+}
+
 TEST(ScenarioFaults, MatrixPath_ReachesIntoThePlan) {
   Json document = with_faults(R"({"plan": {"rules": [{"call": "exchange", "nth": 1}]}})");
   document["matrix"] = {{"faults.plan.rules.0.nth", {1, 2}}};
