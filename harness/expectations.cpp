@@ -8,8 +8,8 @@
 #include "config/parallel_config.h"
 #include "engine/run_report_json.h"
 #include "harness/fault_checks.h"
-#include "harness/throughput_summary.h"
 #include "harness/scenario_faults.h"
+#include "harness/throughput_summary.h"
 
 namespace dlo::harness {
 namespace {
@@ -194,6 +194,12 @@ Verdict judge(const Scenario& scenario, const RunReport& report,
   if (report.outcome == Outcome::kFailsClosed && report.world_usable) {
     const Findings endings = check_endings(scenario, report, reference);
     findings.insert(findings.end(), endings.begin(), endings.end());
+  }
+  if (has_faults(scenario.platform)) {
+    for (const RankReport& rank : report.ranks) {
+      const Findings leaks = check_leaks(rank);
+      findings.insert(findings.end(), leaks.begin(), leaks.end());
+    }
   }
   verdict.sane = findings.empty();
   if (verdict.sane && ran(report)) {

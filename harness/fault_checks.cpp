@@ -42,6 +42,27 @@ bool fault_around(const RankReport& rank, const std::vector<RankReport>& ranks) 
 
 }  // namespace
 
+std::vector<std::string> check_leaks(const RankReport& rank) {
+  if (!rank.resources.has_value()) {
+    return {fmt::format("rank {}: nobody counted what it holds", rank.rank)};
+  }
+  engine::ResourceChange change = *rank.resources;
+  if (rank.abandoned_buffers && !rank.code.empty()) {
+    for (const auto figure :
+         {&telemetry::ProcessResources::device_buffers, &telemetry::ProcessResources::device_bytes,
+          &telemetry::ProcessResources::pinned_bytes, &telemetry::ProcessResources::pageable_bytes,
+          &telemetry::ProcessResources::locked_bytes,
+          &telemetry::ProcessResources::other_mappings}) {
+      change.after.*figure = change.before.*figure;
+    }
+  }
+  std::vector<std::string> findings;
+  for (const std::string& line : telemetry::grown_resources(change.before, change.after)) {
+    findings.push_back(fmt::format("rank {}: {} {}", rank.rank, kLeaked, line));
+  }
+  return findings;
+}
+
 std::vector<std::string> compare_outputs(int rank, const std::vector<RequestDigest>& outputs,
                                          const std::vector<RequestDigest>& wanted) {
   std::vector<std::string> findings;

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/codes.h"
 #include "engine/run_report_json.h"
+#include "harness/fault_checks.h"
 
 namespace dlo::harness {
 namespace {
@@ -28,6 +29,8 @@ Json to_json(const ScenarioEnding& ending) {
               {"message", ending.message},
               {"weight_group", ending.weight_group},
               {"outputs", outputs},
+              {"leaks", ending.leaks},
+              {"resources", engine::resources_to_json(ending.resources)},
               {"ended_at_ns", ending.ended_at_ns}};
 }
 
@@ -38,6 +41,8 @@ ScenarioEnding ending_from_json(const Json& json) {
                         .message = json.at("message").get<std::string>(),
                         .weight_group = json.at("weight_group").get<std::vector<int>>(),
                         .outputs = {},
+                        .leaks = json.at("leaks").get<std::vector<std::string>>(),
+                        .resources = engine::resources_from_json(json.at("resources")),
                         .ended_at_ns = json.at("ended_at_ns").get<Nanoseconds>()};
   for (const Json& output : json.at("outputs")) {
     ending.outputs.push_back({.request = output.at("request").get<std::uint32_t>(),
@@ -132,6 +137,8 @@ void VerdictLog::end(const std::string& scenario, const engine::RunReport& repor
                         .message = report.message,
                         .weight_group = {},
                         .outputs = {},
+                        .leaks = {},
+                        .resources = {},
                         .ended_at_ns = clock_.now()};
   if (report.own.has_value()) {
     const bool ran = report.own->code.empty();
@@ -141,6 +148,8 @@ void VerdictLog::end(const std::string& scenario, const engine::RunReport& repor
     ending.message = report.own->message;
     ending.weight_group = report.own->weight_group;
     ending.outputs = report.own->outputs;
+    ending.leaks = check_leaks(*report.own);
+    ending.resources = report.own->resources;
   }
   verdict_.running.clear();
   verdict_.endings.push_back(std::move(ending));

@@ -29,6 +29,8 @@ struct ScenarioEnding {
   std::string message;
   std::vector<int> weight_group;
   std::vector<engine::RequestDigest> outputs;
+  std::vector<std::string> leaks;  // as check_leaks() says; it counts where faults were injected
+  std::optional<engine::ResourceChange> resources;
   Nanoseconds ended_at_ns = 0;  // of the machine's monotonic clock, which its processes share
 };
 

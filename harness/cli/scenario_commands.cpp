@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <ostream>
-
 #include <span>
+
 #include "base/codes.h"
-#include "engine/model_runner.h"
 #include "engine/accelerators.h"
+#include "engine/model_runner.h"
 #include "harness/build_info.h"
+#include "harness/gate/gate_run.h"
 #include "harness/machine.h"
 #include "harness/model_store.h"
 #include "harness/plan.h"
@@ -31,13 +33,13 @@ bool is_run(const Arguments& arguments) {
   return arguments.subcommand == Subcommand::kRun;
 }
 
-Result<ScenarioSet> load_own(const CommandContext& context, const Arguments& arguments) {
-  const std::vector<Path> paths(arguments.paths.begin(), arguments.paths.end());
 std::span<engine::ArmSpec> arms_of(Scenario& scenario) {
   return scenario.throughput.has_value() ? std::span(scenario.throughput->arms)
                                          : std::span<engine::ArmSpec>();
 }
 
+Result<ScenarioSet> load_own(const CommandContext& context, const Arguments& arguments) {
+  const std::vector<Path> paths(arguments.paths.begin(), arguments.paths.end());
   Result<ScenarioSet> set = load_scenarios(context.files, paths, arguments.seed);
   if (!set) {
     return set;
@@ -46,13 +48,13 @@ std::span<engine::ArmSpec> arms_of(Scenario& scenario) {
     if (Status status = apply_overrides(arguments.overrides, scenario.options); !status) {
       return status.refusal();
     }
-  }
-  std::erase_if(set->scenarios, [&](const Scenario& scenario) {
     for (engine::ArmSpec& arm : arms_of(scenario)) {
       if (Status status = apply_overrides(arguments.overrides, arm.options); !status) {
         return status.refusal();
       }
     }
+  }
+  std::erase_if(set->scenarios, [&](const Scenario& scenario) {
     const bool other = !arguments.instance.empty() && scenario.name != arguments.instance;
     return other || scenario.name.find(arguments.name_filter) == std::string::npos;
   });
@@ -114,6 +116,16 @@ Status prepare_output(const CommandContext& context, const Path& out) {
                 cleared.refusal().where, "name another folder with --out; nothing was run");
 }
 
+// What a run may not leave files in: its output, and the place of its own that a gate gives MPI for
+// shared memory. Without a gate that is /dev/shm, which belongs to other jobs too.
+std::vector<Path> temporary_folders(const Arguments& arguments) {
+  std::vector<Path> folders{arguments.out};
+  if (const char* shared = std::getenv(kSharedMemoryVariable); shared != nullptr) {
+    folders.emplace_back(shared);
+  }
+  return folders;
+}
+
 void print_list(const CommandContext& context, const Plan& plan) {
   for (const PlannedScenario& step : plan.steps) {
     context.out << step.scenario.name << '\n';
@@ -143,6 +155,7 @@ RunnerResult walk(const CommandContext& context, const Arguments& arguments, con
   environment.world = &context.world;
   environment.files = &context.files;
   environment.build_digest = build_digest();
+  environment.temporary_folders = temporary_folders(arguments);
   VerdictLog verdicts(context.files, context.clock, arguments.out, context.world.rank());
   environment.before_crash = [&verdicts] { verdicts.note_crash(); };
   Progress progress(context.err, context.terminal, context.is_rank_zero());
@@ -166,6 +179,9 @@ Status write_everything(const CommandContext& context, const Path& out, const Re
   if (!context.is_rank_zero()) {
     return {};
   }
+  if (Status written = write_traces(context.files, out, traces); !written) {
+    return written;
+  }
   if (Status written = write_reports(context.files, out, results); !written) {
     return written;
   }
@@ -179,9 +195,6 @@ ExitCode finish(const CommandContext& context, const Arguments& arguments, const
   Status written = write_everything(context, out, results, walked.traces);
   if (walked.broken.has_value()) {
     // The ranks cannot agree any more: each ends with what it knows.
-  if (Status written = write_traces(context.files, out, traces); !written) {
-    return written;
-  }
     say_error(context, *walked.broken);
     return ExitCode::kFellShort;
   }
@@ -199,6 +212,11 @@ ExitCode finish(const CommandContext& context, const Arguments& arguments, const
   return fell_short ? ExitCode::kFellShort : ExitCode::kAllAsExpected;
 }
 
+AcceleratorCount accelerators_here() {
+  const engine::Accelerators found = engine::find_accelerators();
+  return {.in_build = found.in_build, .count = found.devices.size()};
+}
+
 Result<Plan> make_plan(const CommandContext& context, const Arguments& arguments,
                        const ScenarioSet& set) {
   if (is_run(arguments)) {
@@ -212,11 +230,6 @@ Result<Plan> make_plan(const CommandContext& context, const Arguments& arguments
 ExitCode run_scenarios(const CommandContext& context, const Arguments& arguments) {
   const Nanoseconds started = context.clock.now();
   Result<ScenarioSet> set = load(context, arguments);
-AcceleratorCount accelerators_here() {
-  const engine::Accelerators found = engine::find_accelerators();
-  return {.in_build = found.in_build, .count = found.devices.size()};
-}
-
   if (!set) {
     say_error(context, set.refusal());
     const std::string& where = set.refusal().where;

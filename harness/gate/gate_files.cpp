@@ -232,7 +232,9 @@ Report gate_report(const GateRecord& record) {
        fmt::format("from the loss of the rank to the verdict of a survivor; at most {} s",
                    kNamedWithin / kSecond)},
       {"Leaked", "faults.leaked",
-       "jobs that left a process or a file in shared memory behind, which the gate then removed"}};
+       "jobs that left a process or a file in shared memory behind, which the gate then removed, "
+       "and scenarios after which a rank held more descriptors, threads, mappings, locked memory, "
+       "temporary files or device buffers than before"}};
   return report;
 }
 

@@ -200,6 +200,7 @@ class CrashJudge {
       find("rank {} reports the weight group [{}], the topology has [{}]", rank,
            fmt::join(ending->weight_group, ", "), fmt::join(group, ", "));
     }
+    findings_->insert(findings_->end(), ending->leaks.begin(), ending->leaks.end());
     if (shares) {
       judged.outcome = ending->outcome;
       judged.code = ending->code;
@@ -281,14 +282,15 @@ class CrashJudge {
   std::optional<Nanoseconds> crash_at_ns_;
 };
 
-bool found_differing_bytes(const GateScenario& scenario) {
+bool found(const GateScenario& scenario, std::string_view words) {
   return std::any_of(
       scenario.findings.begin(), scenario.findings.end(),
-      [](const std::string& finding) { return finding.find(kBytesDiffer) != std::string::npos; });
+      [words](const std::string& finding) { return finding.find(words) != std::string::npos; });
 }
 
 void count_scenario(const Scenario& scenario, const GateScenario& judged, FaultTotals& totals) {
-  totals.different_bytes += found_differing_bytes(judged) ? 1U : 0U;
+  totals.different_bytes += found(judged, kBytesDiffer) ? 1U : 0U;
+  totals.leaked += found(judged, kLeaked) ? 1U : 0U;
   if (!has_faults(scenario.platform)) {
     return;
   }

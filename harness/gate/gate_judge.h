@@ -53,7 +53,9 @@ struct FaultTotals {
   std::size_t ended_by_name = 0;  // one named error on every rank it concerns
   std::size_t hung = 0;
   std::size_t different_bytes = 0;
-  std::size_t leaked = 0;  // jobs that left a process or shared memory
+  // Jobs that left a process or shared memory, and scenarios in which a rank kept what it had
+  // taken.
+  std::size_t leaked = 0;
 };
 
 [[nodiscard]] JobVerdict judge_job(const GateJob& job, const JobFacts& facts);

@@ -34,6 +34,7 @@ std::vector<std::pair<std::string, std::string>> job_environment(const Path& sha
   if (!shared_memory.empty()) {
     environment.emplace_back("OMPI_MCA_btl_vader_backing_directory", shared_memory.string());
     environment.emplace_back("TMPDIR", shared_memory.string());
+    environment.emplace_back(kSharedMemoryVariable, shared_memory.string());
   }
   return environment;
 }

@@ -16,6 +16,9 @@
 
 namespace dlo::harness {
 
+// Tells the ranks of a job where MPI's shared memory lies: GateSettings::shared_memory.
+inline constexpr const char* kSharedMemoryVariable = "DLO_SHARED_MEMORY";
+
 struct GateSeams {
   platform::FileSystem& files;
   platform::Clock& clock;

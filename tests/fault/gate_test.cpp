@@ -150,8 +150,9 @@ TEST(Gate, EveryPlaceWhereARankIsKilled_IsNamedByItsPeer) {
 TEST(Gate, PlannedFaults_AreSurvivedOrEndByName) {
   const Workplace place;
   std::string files;
-  for (const char* name : {"copy_fails", "device_out_of_memory", "exchange_fails", "gather_fails",
-                           "one_rank_cannot_pin", "schedule_differs", "slow_rank"}) {
+  for (const char* name :
+       {"copy_fails", "device_out_of_memory", "exchange_fails", "gather_fails",
+        "one_rank_cannot_pin", "schedule_differs", "slow_disk", "slow_link", "slow_rank"}) {
     files += std::string(" ") + DLO_FAULT_SCENARIOS + "/" + name + ".json";
   }
   const JobResult ran = gate(place, "--worlds 2" + files);
@@ -161,6 +162,7 @@ TEST(Gate, PlannedFaults_AreSurvivedOrEndByName) {
             faults.at("survived").get<int>() + faults.at("ended_by_name").get<int>());
   EXPECT_GT(faults.at("survived"), 0);
   EXPECT_GT(faults.at("ended_by_name"), 0);
+  EXPECT_EQ(faults.at("leaked"), 0);
 }
 
 TEST(Gate, ExpectationThatDoesNotHold_ClosesIt) {

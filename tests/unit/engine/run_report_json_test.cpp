@@ -26,6 +26,14 @@ RankReport full_report() {
   report.outputs = {{0, "aa"}, {3, "bb"}};
   report.forward_ms = {1.5, 2.5};
   report.events = {"device", "enable"};
+  report.resources = ResourceChange{};
+  std::uint64_t figure = 19;
+  for (auto* counts : {&report.resources->before, &report.resources->after}) {
+    for (const auto& row : telemetry::resource_rows()) {
+      counts->*row.figure = figure++;
+    }
+  }
+  report.abandoned_buffers = true;
   return report;
 }
 
@@ -37,6 +45,10 @@ TEST(RunReportJson, RankReport_RoundTrips) {
   EXPECT_EQ(back.owned.host_private_limit, 8U);
   EXPECT_EQ(back.traffic.forward_count, 18U);
   EXPECT_EQ(back.outputs.at(1).sha256, "bb");
+  ASSERT_TRUE(back.resources.has_value());
+  EXPECT_EQ(back.resources->before, full_report().resources->before);
+  EXPECT_EQ(back.resources->after, full_report().resources->after);
+  EXPECT_TRUE(back.abandoned_buffers);
 }
 
 TEST(RunReportJson, UnknownTransfer_IsALogicError) {

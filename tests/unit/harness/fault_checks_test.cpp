@@ -94,5 +94,44 @@ TEST_F(FaultChecksTest, IndependentReplicaThatAnswersNothing_IsFound) {
   EXPECT_TRUE(finds("rank 0 did not fail and answered nothing")) << findings();
 }
 
+class CheckLeaksTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::size_t findings() const { return check_leaks(rank_).size(); }
+
+  CheckLeaksTest() { rank_.resources = engine::ResourceChange{}; }
+
+  engine::RankReport rank_;
+};
+
+TEST_F(CheckLeaksTest, NothingGrown_Passes) {
+  EXPECT_EQ(findings(), 0U);
+}
+
+TEST_F(CheckLeaksTest, EachFigureThatGrows_IsFoundByItsName) {
+  for (const auto& row : telemetry::resource_rows()) {
+    rank_.resources = engine::ResourceChange{};
+    rank_.rank = 3;
+    rank_.resources->after.*row.figure = row.slack + 1;
+    ASSERT_EQ(findings(), 1U) << row.name;
+    EXPECT_EQ(check_leaks(rank_).front().find("rank 3: leaked " + std::string(row.name)), 0U);
+  }
+}
+
+TEST_F(CheckLeaksTest, NobodyCounted_IsFound) {
+  rank_.resources.reset();
+  EXPECT_EQ(findings(), 1U);
+}
+
+TEST_F(CheckLeaksTest, BuffersGivenUpOnPurpose_AreNoLeakOfARankThatEndedByName) {
+  rank_.resources->after.device_bytes = 4096;
+  rank_.resources->after.pinned_bytes = 4096;
+  rank_.abandoned_buffers = true;
+  EXPECT_EQ(findings(), 2U) << "without a name it is one";
+  rank_.code = "deadline_exceeded";
+  EXPECT_EQ(findings(), 0U);
+  rank_.resources->after.descriptors = 1;
+  EXPECT_EQ(findings(), 1U) << "only memory is given up";
+}
+
 }  // namespace
 }  // namespace dlo::harness

@@ -94,6 +94,12 @@ TEST_F(CrashJobTest, HangOrphanAndLeftover_AreFoundAndCounted) {
   EXPECT_EQ(totals.leaked, 1U);
 }
 
+TEST_F(CrashJobTest, SurvivorThatHoldsMoreThanBefore_IsFoundAndCounted) {
+  ending_of(2).leaks = {"rank 2: leaked descriptors: 12 before, 13 after"};
+  EXPECT_TRUE(finds("rank 2: leaked descriptors")) << findings();
+  EXPECT_EQ(count_faults({job_}, {judge_job(job_, facts_)}).leaked, 1U);
+}
+
 TEST_F(CrashJobTest, StoppedRankAndAGoodExit_IsFound) {
   job_ = job_of(crash_document("all_gather", 3, "rank_stops"));
   EXPECT_TRUE(finds("mpirun ended with 0 although a rank was lost")) << findings();

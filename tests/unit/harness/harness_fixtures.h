@@ -57,6 +57,7 @@ inline engine::RunReport good_report(const Scenario& scenario) {
     row.traffic.forward_count = 4;
     row.process.pss_bytes = 10000;
     row.forward_ms = {1.0, 2.0, 4.0};
+    row.resources = engine::ResourceChange{};
     for (std::uint32_t request = 0; request < scenario.requests.count; ++request) {
       if (static_cast<int>(request) % ranks == rank) {
         row.outputs.push_back({request, "digest of " + std::to_string(request)});

@@ -13,12 +13,17 @@
 namespace dlo::harness {
 namespace {
 
+Json two_transfers() {
+  Json document = small_document();
+  document["matrix"] = {{"transfer", {"resident", "rank_local"}}};
+  document["compare_with"] = "resident";
+  return document;
+}
+
 class FakeEngine {
  public:
-  FakeEngine() : progress_(log_, /*terminal=*/false, /*speaks=*/true) {
-    Json document = small_document();
-    document["matrix"] = {{"transfer", {"resident", "rank_local"}}};
-    document["compare_with"] = "resident";
+  explicit FakeEngine(const Json& document = two_transfers())
+      : progress_(log_, /*terminal=*/false, /*speaks=*/true) {
     plan_ = plan_sweep(read_scenarios(document, {.file = "small.json", .run_seed = 0}).value(), 1);
     for (const PlannedScenario& step : plan_.steps) {
       reports_[step.scenario.name] = good_report(step.scenario);
@@ -27,6 +32,8 @@ class FakeEngine {
 
   engine::RunReport& report(const std::string& name) { return reports_.at(name); }
   std::string log() const { return log_.str(); }
+  // Requests in order, by name; those with a fault have a '!'.
+  const std::vector<std::string>& asked() const { return asked_; }
 
   RunnerResult walk() {
     return run_plan(plan_, RunnerSeams{.prepare_model =
@@ -36,7 +43,11 @@ class FakeEngine {
                                        .run =
                                            [this](const engine::RunRequest& request) {
                                              EXPECT_EQ(request.model.checkpoint, "model");
-                                             return reports_.at(request.name);
+                                             const bool faulty = request.platform.slow_copy_ns > 0;
+                                             asked_.push_back(request.name + (faulty ? "!" : ""));
+                                             const auto found = reports_.find(request.name);
+                                             return found == reports_.end() ? engine::RunReport{}
+                                                                            : found->second;
                                            },
                                        .progress = progress_});
   }
@@ -44,6 +55,7 @@ class FakeEngine {
  private:
   Plan plan_;
   std::map<std::string, engine::RunReport> reports_;
+  std::vector<std::string> asked_;
   std::ostringstream log_;
   Progress progress_;
 };
@@ -84,6 +96,31 @@ TEST(Runner, BrokenWorld_EndsTheWalk) {
   EXPECT_EQ(result.scenarios.size(), 1U);
   ASSERT_TRUE(result.broken.has_value());
   EXPECT_EQ(result.broken->code, codes::kPeerFailed);
+}
+
+Json slow_document() {
+  Json document = small_document();
+  document["matrix"] = {{"faults.slow_copy_ns", {1, 2}}};
+  document["faults"] = {{"slow_copy_ns", 1}};
+  document["transfer"] = "rank_local";
+  return document;
+}
+
+TEST(Runner, Faults_AreMetByAProcessThatRanTheSameWithoutThem) {
+  FakeEngine engine(slow_document());
+  EXPECT_EQ(engine.walk().scenarios.size(), 2U);
+  EXPECT_EQ(engine.asked(), (std::vector<std::string>{"without faults", "small/slow_copy_ns=1!",
+                                                      "small/slow_copy_ns=2!"}));
+}
+
+TEST(Runner, FaultAfterWhichARankHoldsMore_FallsShort) {
+  FakeEngine engine(slow_document());
+  engine.report("small/slow_copy_ns=2").ranks[0].resources->after.descriptors = 1;
+  const RunnerResult result = engine.walk();
+  EXPECT_TRUE(result.scenarios[0].passed) << result.scenarios[0].failed_checks.front();
+  EXPECT_FALSE(result.scenarios[1].passed);
+  EXPECT_EQ(result.scenarios[1].failed_checks,
+            std::vector<std::string>{"rank 0: leaked descriptors: 0 before, 1 after"});
 }
 
 }  // namespace

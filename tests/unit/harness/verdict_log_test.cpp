@@ -32,6 +32,9 @@ engine::RunReport torn_report(const std::string& own_code) {
   report.own->message = own_code.empty() ? "" : "its own words";
   report.own->weight_group = {1, 3};
   report.own->outputs = {{7, "digest"}};
+  report.own->resources = engine::ResourceChange{};
+  report.own->resources->before.threads = 2;
+  report.own->resources->after.threads = 3;
   return report;
 }
 
@@ -63,6 +66,9 @@ TEST_F(VerdictLogTest, RankThatDidItsWork_RunsThoughTheJobBroke) {
   ASSERT_EQ(verdict.endings[0].outputs.size(), 1U);
   EXPECT_EQ(verdict.endings[0].outputs[0].request, 7U);
   EXPECT_EQ(verdict.endings[0].outputs[0].sha256, "digest");
+  EXPECT_EQ(verdict.endings[0].leaks,
+            std::vector<std::string>{"rank 0: leaked threads: 2 before, 3 after"});
+  EXPECT_EQ(verdict.endings[0].resources->after.threads, 3U);
 }
 
 TEST_F(VerdictLogTest, RankThatFailed_HasItsOwnWords) {
