@@ -231,6 +231,11 @@ class Parser {
         ->capture_default_str();
     explore->add_option("--minutes", arguments_.minutes, "Stop early after this many minutes")
         ->type_name("M");
+    explore->add_option("--threads", arguments_.threads, "Threads; 0: one a core")
+        ->type_name("N")
+        ->capture_default_str();
+    explore->add_option("--json", arguments_.json_file, "Also write what is printed as JSON")
+        ->type_name("FILE");
     explore->add_option("--case", arguments_.case_json, "This case for every seed, as JSON")
         ->type_name("JSON");
     explore
@@ -272,11 +277,6 @@ class Parser {
     add_seed(gate);
   }
 
-  void add_report() {
-    CLI::App* report = add(app_, "report", "Write report.md and report.html from results.json",
-                           Subcommand::kReport);
-    report->add_option("dir", arguments_.paths, "Folder with results.json")
-        ->required()
   void add_compare() {
     CLI::App* compare = add(app_, "compare",
                             "Two results.json, metric by metric, with intervals where rounds exist",
@@ -288,6 +288,11 @@ class Parser {
     compare->add_flag("--json", arguments_.json, "Print JSON");
   }
 
+  void add_report() {
+    CLI::App* report = add(app_, "report", "Write report.md and report.html from results.json",
+                           Subcommand::kReport);
+    report->add_option("dir", arguments_.paths, "Folder with results.json")
+        ->required()
         ->expected(1)
         ->type_name("DIR");
   }

@@ -56,6 +56,8 @@ struct Arguments {
   std::string seeds = "1..1000";
   std::string case_json;
   std::string timeline;
+  std::string json_file;
+  std::size_t threads = 0;  // 0: one a core
   double minutes = 0;
 
   PredictArguments predict;

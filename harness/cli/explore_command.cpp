@@ -8,7 +8,8 @@
 
 #include "base/codes.h"
 #include "engine/simulation/exploration.h"
-#include "engine/simulation/fault_loop.h"
+#include "harness/build_info.h"
+#include "harness/cli/explore_faults.h"
 #include "harness/machine.h"
 #include "platform/cpu/thread_executor.h"
 
@@ -83,31 +84,60 @@ Status write_timeline(const CommandContext& context, const Arguments& arguments,
                                          engine::replay_timeline(simulated, seed).perfetto_json());
 }
 
+Status write_json(const CommandContext& context, const Arguments& arguments,
+                  const nlohmann::json& json) {
+  if (arguments.json_file.empty()) {
+    return {};
+  }
+  nlohmann::json whole = json;
+  whole["command"] = context.command_line;
+  whole["commit"] = commit_text();
+  return platform::write_text_atomically(context.files, arguments.json_file, whole.dump(1) + "\n");
+}
+
+nlohmann::json result_to_json(const engine::ExploreResult& result, std::size_t threads) {
+  const double seconds = static_cast<double>(result.elapsed) / static_cast<double>(kSecond);
+  return {{"seeds", result.seeds_run},
+          {"forwards", result.forwards_run},
+          {"events", result.events_run},
+          {"seconds", seconds},
+          {"threads", threads},
+          {"seeds_per_s", static_cast<double>(result.seeds_run) / seconds},
+          {"forwards_per_s_and_thread",
+           static_cast<double>(result.forwards_run) / seconds / static_cast<double>(threads)},
+          {"trace", fmt::format("{:016x}", result.trace_digest)},
+          {"failed", result.failure.has_value()}};
+}
+
+std::size_t threads_of(const CommandContext& context, const Arguments& arguments) {
+  return arguments.threads > 0
+             ? arguments.threads
+             : static_cast<std::size_t>(read_machine(context.files).cores.value_or(1));
+}
+
 ExitCode explore_schedules(const CommandContext& context, const Arguments& arguments,
                            const engine::ExploreRequest& request) {
-  platform::ThreadExecutor executor(
-      static_cast<std::size_t>(read_machine(context.files).cores.value_or(1)));
+  platform::ThreadExecutor executor(threads_of(context, arguments));
   const auto result =
       engine::explore(executor, context.clock, request, [&context](std::uint64_t seeds) {
         if (context.terminal) {
           context.err << "\r" << seeds << " seeds" << std::flush;
         }
       });
-  const double seconds = static_cast<double>(result.elapsed) / static_cast<double>(kSecond);
+  const auto json = result_to_json(result, executor.worker_count());
   context.out << fmt::format(
       "{} seeds, {} forwards, {} events in {:.1f} s on {} threads: {:.0f} seeds/s, {:.0f} "
-      "forwards/s "
-      "a thread; trace {:016x}\n",
-      result.seeds_run, result.forwards_run, result.events_run, seconds, executor.worker_count(),
-      static_cast<double>(result.seeds_run) / seconds,
-      static_cast<double>(result.forwards_run) / seconds /
-          static_cast<double>(executor.worker_count()),
-      result.trace_digest);
-  if (!arguments.timeline.empty()) {
-    if (Status written = write_timeline(context, arguments, request, result); !written.ok()) {
-      say_error(context, written.refusal());
-      return ExitCode::kFellShort;
-    }
+      "forwards/s a thread; trace {:016x}\n",
+      result.seeds_run, result.forwards_run, result.events_run, json.at("seconds").get<double>(),
+      executor.worker_count(), json.at("seeds_per_s").get<double>(),
+      json.at("forwards_per_s_and_thread").get<double>(), result.trace_digest);
+  Status written = write_json(context, arguments, json);
+  if (written.ok() && !arguments.timeline.empty()) {
+    written = write_timeline(context, arguments, request, result);
+  }
+  if (!written.ok()) {
+    say_error(context, written.refusal());
+    return ExitCode::kFellShort;
   }
   if (result.failure) {
     print_failure(context, *result.failure);
@@ -116,26 +146,20 @@ ExitCode explore_schedules(const CommandContext& context, const Arguments& argum
   return ExitCode::kAllAsExpected;
 }
 
-ExitCode explore_faults(const CommandContext& context, const engine::ExploreRequest& request) {
-  const auto runs = request.last_seed - request.first_seed + 1;
-  auto summary = engine::fail_at_random(request.first_seed, runs);
-  const auto cases = request.simulated ? std::vector{*request.simulated} : engine::fault_cases();
-  for (const auto& simulated : cases) {
-    summary += engine::fail_every_call(simulated, request.first_seed);
+ExitCode explore_faults(const CommandContext& context, const Arguments& arguments,
+                        const engine::ExploreRequest& request) {
+  const auto summary = run_fault_loops(context, request);
+  if (!summary.ok()) {
+    say_error(context, summary.refusal());
+    return ExitCode::kFellShort;
   }
-  context.out << fmt::format(
-      "{} faults injected: {} runs survived, {} ended by name, {} hung, {} with different bytes, "
-      "{} "
-      "leaked, {} otherwise wrong\n",
-      summary.injected, summary.survived, summary.ended_by_name, summary.hung,
-      summary.different_bytes, summary.leaked, summary.otherwise_wrong);
-  for (const auto& [call, count] : summary.injected_by_call) {
-    context.out << fmt::format("  {:<20} failed {} times one by one\n", call, count);
+  context.out << fault_text(*summary);
+  if (Status written = write_json(context, arguments, engine::summary_to_json(*summary));
+      !written.ok()) {
+    say_error(context, written.refusal());
+    return ExitCode::kFellShort;
   }
-  for (const auto& problem : summary.first_problems) {
-    context.out << problem << '\n';
-  }
-  return summary.clean() ? ExitCode::kAllAsExpected : ExitCode::kFellShort;
+  return summary->clean() ? ExitCode::kAllAsExpected : ExitCode::kFellShort;
 }
 
 }  // namespace
@@ -150,7 +174,7 @@ ExitCode run_explore(const CommandContext& context, const Arguments& arguments) 
     return ExitCode::kUsage;
   }
   if (arguments.explore_scenario == "faults") {
-    return explore_faults(context, *request);
+    return explore_faults(context, arguments, *request);
   }
   return explore_schedules(context, arguments, *request);
 }
