@@ -131,11 +131,12 @@ Status ThroughputArm::check(std::uint32_t forwards, ConstByteSpan wanted,
 Status ThroughputArm::trace(telemetry::ForwardTiming& timing) {
   return worker_.guard("traced forward", [&]() -> Status {
     auto& pipeline = worker_.parts().pipeline;
+    using Of = telemetry::BlockTiming::Of;
     run_forwards(
-        2,
+        3,
         [&](std::uint32_t forward) {
-          if (forward == 1) {
-            timing_.start();
+          if (forward > 0) {
+            timing_.start(forward == 1 ? Of::kHost : Of::kStreams);
           }
           pipeline.enqueue_forward();
           timing_.stop();

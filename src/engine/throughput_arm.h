@@ -40,7 +40,7 @@ class ThroughputArm {
   // `forwards` consecutive ones, each output compared with `wanted`; adds those that differ.
   [[nodiscard]] Status check(std::uint32_t forwards, ConstByteSpan wanted,
                              std::uint32_t& different_count);
-  // Two forwards back to back, the second one traced.
+  // Three forwards back to back: of the second the host is timed, of the third the streams.
   [[nodiscard]] Status trace(telemetry::ForwardTiming& timing);
 
   [[nodiscard]] const std::vector<std::byte>& output() const { return output_; }

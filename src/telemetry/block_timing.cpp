@@ -1,5 +1,6 @@
 #include "telemetry/block_timing.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/error.h"
@@ -42,19 +43,25 @@ void BlockTiming::prepare(const BlockTimingSizes& sizes) {
   host_.resize(sizes.blocks);
 }
 
-void BlockTiming::start() {
+void BlockTiming::start(Of of) {
   require(!intervals_.empty() && !on_, "block timing is switched on once, after prepare()");
-  used_ = 0;
-  refused_ = 0;
-  for (auto& times : host_) {
-    times = {};
+  of_ = of;
+  if (of != Of::kStreams) {
+    std::fill(host_.begin(), host_.end(), HostTimes{});
   }
-  device_->mark_time(origin_, StreamKind::kCompute);
+  if (of != Of::kHost) {
+    used_ = 0;
+    refused_ = 0;
+    device_->mark_time(origin_, StreamKind::kCompute);
+  }
   on_ = true;
 }
 
 BlockTiming::Entry BlockTiming::open(Kind kind, StreamKind stream, const OpLabel& label,
                                      std::uint64_t bytes) {
+  if (of_ == Of::kHost) {
+    return std::nullopt;
+  }
   if (used_ == intervals_.size()) {
     ++refused_;
     return std::nullopt;
@@ -79,7 +86,7 @@ Nanoseconds BlockTiming::host_now() const {
 }
 
 void BlockTiming::add_host(HostSpan span, std::int32_t block, Nanoseconds begin) {
-  if (block < 0 || static_cast<std::size_t>(block) >= host_.size()) {
+  if (of_ == Of::kStreams || block < 0 || static_cast<std::size_t>(block) >= host_.size()) {
     return;
   }
   auto& times = host_[static_cast<std::size_t>(block)];

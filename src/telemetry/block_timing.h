@@ -60,8 +60,12 @@ class BlockTiming {
   // Set-up: makes the pool. Precondition: attached.
   void prepare(const BlockTimingSizes& sizes);
 
-  // The next forward is timed. Precondition: prepared, off.
-  void start();
+  // What is timed: marks on the streams take host time too, so the two are best taken of two
+  // forwards, host first.
+  enum class Of : std::uint8_t { kHost, kStreams, kBoth };
+
+  // The next forward is timed; what was noted of the other half stays. Precondition: prepared, off.
+  void start(Of of = Of::kBoth);
   void stop() { on_ = false; }
   [[nodiscard]] bool on() const { return on_; }
 
@@ -92,6 +96,7 @@ class BlockTiming {
 
   platform::Device* device_ = nullptr;
   bool on_ = false;
+  Of of_ = Of::kBoth;
   platform::TimeMarkId origin_;
   std::vector<Interval> intervals_;
   std::size_t used_ = 0;

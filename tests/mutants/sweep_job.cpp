@@ -1,12 +1,16 @@
 #include "tests/mutants/sweep_job.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <string>
+#include <utility>
 
 #include "comm/threads/thread_world.h"
+#include "engine/accelerators.h"
 #include "engine/model_runner.h"
 #include "harness/plan.h"
 #include "harness/runner.h"
@@ -21,17 +25,21 @@ namespace dlo::test {
 
 namespace {
 
-harness::Json sweep_document(std::uint64_t slow_copy_ns) {
+harness::Json sweep_document(const SweepJob& job, int ranks) {
+  auto transfers = harness::Json::array({"rank_local"});
+  if (ranks > 1) {
+    transfers.push_back("all_gather");
+  }
   return harness::Json{
       {"name", "mutant"},
       {"model", {{"preset", "wan_tiny"}, {"blocks", 5}, {"dtype", "F32"}}},
-      {"faults", {{"slow_copy_ns", slow_copy_ns}}},
+      {"faults", {{"slow_copy_ns", job.slow_copy_ns}}},
       {"requests",
        {{"count", 2}, {"steps", 2}, {"latent_height", 8}, {"latent_width", 8}, {"text_tokens", 8}}},
-      {"platform", {{"wait_timeout_s", 10}}},
+      {"platform", {{"device", job.device}, {"wait_timeout_s", 20}}},
       {"matrix",
-       {{"dp", {2}},
-        {"transfer", {"rank_local", "all_gather"}},
+       {{"dp", {ranks}},
+        {"transfer", transfers},
         {"chunk_bytes", {4096}},
         {"prefetch_depth", {1}}}},
       {"expect", harness::Json::array({{{"outcome", "runs"}}})},
@@ -41,7 +49,9 @@ harness::Json sweep_document(std::uint64_t slow_copy_ns) {
 // A checkpoint of its own in the test's temporary folder, made once.
 platform::Path small_checkpoint() {
   static const platform::Path folder = [] {
-    const auto path = platform::Path(testing::TempDir()) / "dlo_mutant_sweep";
+    // One folder a process: ranks under mpirun make it side by side.
+    const auto path =
+        platform::Path(testing::TempDir()) / ("dlo_mutant_sweep_" + std::to_string(::getpid()));
     std::filesystem::remove_all(path);
     platform::PosixFileSystem files;
     platform::ThreadExecutor executor(2);
@@ -59,35 +69,42 @@ platform::Path small_checkpoint() {
 
 }  // namespace
 
+std::vector<harness::ScenarioResult> run_sweep_on(comm::World& world, const SweepJob& job) {
+  const auto checkpoint = small_checkpoint();
+  const auto scenarios = harness::read_scenarios(sweep_document(job, world.size()),
+                                                 {.file = "mutant.json", .run_seed = 0})
+                             .value();
+  platform::PosixFileSystem files;
+  engine::RunEnvironment environment;
+  environment.world = &world;
+  environment.files = &files;
+  environment.decorate_device = job.decorate;
+  const auto accelerators = engine::find_accelerators();
+  std::ostringstream log;
+  harness::Progress progress(log, /*terminal=*/false, /*speaks=*/false);
+  return harness::run_plan(harness::plan_sweep(scenarios, world.size()),
+                           {.prepare_model =
+                                [&checkpoint](const harness::ModelChoice&) {
+                                  return Result<platform::Path>(checkpoint);
+                                },
+                            .run =
+                                [&environment](const engine::RunRequest& request) {
+                                  return engine::run(environment, request);
+                                },
+                            .progress = progress})
+      .scenarios;
+}
+
 std::vector<harness::ScenarioResult> run_small_sweep(std::uint64_t slow_copy_ns,
                                                      const DecorateDevice& decorate) {
-  const auto checkpoint = small_checkpoint();
-  const auto scenarios =
-      harness::read_scenarios(sweep_document(slow_copy_ns), {.file = "mutant.json", .run_seed = 0})
-          .value();
+  static_cast<void>(small_checkpoint());  // made before the ranks ask for it at once
   platform::SteadyClock clock;
-  platform::PosixFileSystem files;
   auto worlds = comm::make_thread_world(2, clock);
   std::vector<harness::ScenarioResult> results;
   test_support::run_ranks(worlds, [&](comm::World& world) {
-    engine::RunEnvironment environment;
-    environment.world = &world;
-    environment.files = &files;
-    environment.decorate_device = decorate;
-    std::ostringstream log;
-    harness::Progress progress(log, /*terminal=*/false, /*speaks=*/false);
-    const auto outcome = harness::run_plan(harness::plan_sweep(scenarios, 2),
-                                           {.prepare_model =
-                                                [&checkpoint](const harness::ModelChoice&) {
-                                                  return Result<platform::Path>(checkpoint);
-                                                },
-                                            .run =
-                                                [&environment](const engine::RunRequest& request) {
-                                                  return engine::run(environment, request);
-                                                },
-                                            .progress = progress});
+    auto mine = run_sweep_on(world, {"cpu", slow_copy_ns, decorate});
     if (world.rank() == 0) {
-      results = outcome.scenarios;
+      results = std::move(mine);
     }
   });
   return results;

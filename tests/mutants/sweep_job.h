@@ -1,12 +1,15 @@
-// Owns: a small sweep (wan_tiny, two ranks as threads, three modes) run in this process through the
-// harness's plan, runner and verdicts, with a decorator around every rank's device.
+// Owns: a small sweep (wan_tiny, five blocks, three modes) run through the harness's plan, runner
+// and verdicts, with a decorator around every rank's device: on two ranks that are threads of this
+// process, or by one rank of a world that the caller has.
 // Must not own: mutants or expectations about them.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "comm/communicator.h"
 #include "harness/results.h"
 #include "platform/device.h"
 
@@ -15,8 +18,18 @@ namespace dlo::test {
 using DecorateDevice =
     std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>;
 
-// Results as rank 0 has them: the resident run, then rank-local and AllGather over a ring of five
-// blocks at depth 1, chunked, with copies slowed by `slow_copy_ns`.
+struct SweepJob {
+  std::string device = "cpu";      // platform.device
+  std::uint64_t slow_copy_ns = 0;  // the scenario's own slow link
+  DecorateDevice decorate;
+};
+
+// One rank's part: the resident run, then rank-local and, with peers, AllGather over DP = all
+// ranks, at depth 1, chunked. Rank 0's results are those that count.
+[[nodiscard]] std::vector<harness::ScenarioResult> run_sweep_on(comm::World& world,
+                                                                const SweepJob& job);
+
+// On two threads of this process, CPU platform.
 [[nodiscard]] std::vector<harness::ScenarioResult> run_small_sweep(std::uint64_t slow_copy_ns,
                                                                    const DecorateDevice& decorate);
 

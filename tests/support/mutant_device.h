@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "platform/forwarding_device.h"
 
@@ -43,11 +45,16 @@ class MutantDevice : public platform::ForwardingDevice {
 
   void copy_to_device(platform::StreamKind stream, DeviceSpan destination, ConstByteSpan source,
                       const platform::OpLabel& label) override {
-    ForwardingDevice::copy_to_device(stream, destination, source, label);
-    if (destination.bytes > 0 && picks(mutation_.corrupt_copy, label)) {
-      inner().launch(
-          stream, [first = destination.data] { *first ^= std::byte{0xFF}; }, label);
+    if (destination.bytes == 0 || !picks(mutation_.corrupt_copy, label)) {
+      ForwardingDevice::copy_to_device(stream, destination, source, label);
+      return;
     }
+    // A source of its own, kept until the device goes: device memory may be out of reach.
+    auto wrong = inner().allocate_pageable(source.size(), platform::MemoryPurpose::kOther).value();
+    std::memcpy(wrong->span().data(), source.data(), source.size());
+    wrong->span().front() ^= std::byte{0xFF};
+    ForwardingDevice::copy_to_device(stream, destination, wrong->span(), label);
+    wrong_sources_.push_back(std::move(wrong));
   }
 
   [[nodiscard]] std::size_t mutated() const { return mutated_; }
@@ -60,6 +67,7 @@ class MutantDevice : public platform::ForwardingDevice {
   }
 
   Mutation mutation_;
+  std::vector<std::unique_ptr<platform::HostBuffer>> wrong_sources_;
   std::size_t mutated_ = 0;
 };
 

@@ -98,7 +98,7 @@ class NcclTest : public testing::Test {
       ASSERT_TRUE(status.ok()) << status.refusal().message();
       std::uint64_t wrong = 0;
       for (std::uint64_t i = 0; i < bytes * size; ++i) {
-        wrong += host->span()[i] != value_of(i / bytes, i % bytes) ? 1 : 0;
+        wrong += host->span()[i] != value_of(i / bytes, i % bytes) ? 1U : 0U;
       }
       EXPECT_EQ(wrong, 0U) << "with pieces of " << bytes << " bytes";
     }

@@ -35,7 +35,7 @@ class DelayDevice final : public platform::ForwardingDevice {
   void hold_up(platform::StreamKind stream, const platform::OpLabel& label) {
     const auto delay = delay_of_(label);
     if (delay > 0) {
-      inner().launch(
+      inner().launch_host(
           stream, [&clock = inner().clock(), delay] { clock.sleep(delay); }, label);
     }
   }

@@ -49,6 +49,25 @@ TEST(Plan, ReferenceThatNobodyAskedFor_IsAddedOnce) {
   EXPECT_EQ(plan.steps[2].reference, 0U);
 }
 
+TEST(Plan, ReferenceOfAnAccelerator_RunsOnIt) {
+  Json document = small_document();
+  document["platform"]["device"] = "cuda";
+  document["matrix"] = {{"transfer", {"rank_local", "resident"}}};
+  document["compare_with"] = "resident";
+  const auto on_cuda = read_scenarios(document, {.file = "cuda.json", .run_seed = 0}).value();
+  auto both = modes(R"(["resident"])", "[1]");
+  both.insert(both.end(), on_cuda.begin(), on_cuda.end());
+  const Plan plan = plan_sweep(both, 1, {.in_build = true, .count = 1});
+  ASSERT_EQ(plan.steps.size(), 3U);
+  for (const auto& step : plan.steps) {
+    if (step.reference) {
+      EXPECT_EQ(step.scenario.platform.device, "cuda");
+      EXPECT_EQ(plan.steps[*step.reference].scenario.platform.device, "cuda");
+    }
+  }
+  EXPECT_EQ(plan_sweep(both, 1).steps.size(), 1U) << "without accelerators only the CPU's run";
+}
+
 TEST(Plan, ReferenceWithFaults_IsNoReference) {
   Json document = small_document();
   document["matrix"] = {{"transfer", {"resident", "rank_local"}}};

@@ -1,0 +1,122 @@
+// Goal: a run on a GPU ends as on the CPU: all modes give the resident bytes, a forward never waits
+// for the device, and one imposed limit holds for the platform's and for torch's memory, by name,
+// with the next run unharmed. Method: the diffusers-written wan_tiny checkpoint, one rank.
+// Run from the top folder of the repository.
+#include <c10/cuda/CUDAFunctions.h>
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "comm/threads/thread_world.h"
+#include "engine/model_runner.h"
+#include "platform/cuda/cuda_inventory.h"
+#include "platform/forwarding_device.h"
+#include "platform/posix/posix_file_system.h"
+#include "platform/posix/steady_clock.h"
+
+namespace dlo::engine {
+namespace {
+
+using Decorate =
+    std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>;
+
+RunRequest tiny_request(bool offload) {
+  RunRequest request;
+  request.name = "tiny on a GPU";
+  request.model.checkpoint = "tests/golden/wan_tiny/checkpoint";
+  request.options.enable_distributed_layerwise_offload = offload;
+  request.options.dlo_use_allgather = false;
+  request.requests.count = 1;
+  request.requests.steps = 3;
+  request.requests.latent_height = 4;
+  request.requests.latent_width = 6;
+  request.requests.text_tokens = 4;
+  request.platform.device = "cuda";
+  request.platform.wait_timeout_s = 60;
+  return request;
+}
+
+RunReport run_alone(const RunRequest& request, const Decorate& decorate = {}) {
+  platform::SteadyClock clock;
+  platform::PosixFileSystem files;
+  const auto worlds = comm::make_thread_world(1, clock);
+  RunEnvironment environment;
+  environment.world = worlds.front().get();
+  environment.files = &files;
+  environment.build_digest = "test";
+  environment.decorate_device = decorate;
+  return run(environment, request);
+}
+
+void set_strictness(c10::cuda::SyncDebugMode mode) {
+  c10::cuda::warning_state().set_sync_debug_mode(mode);
+}
+
+// From the second forward on torch throws where it would wait for the device.
+class StrictDevice final : public platform::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  ~StrictDevice() override { set_strictness(c10::cuda::SyncDebugMode::L_DISABLED); }
+
+  void launch(platform::StreamKind stream, platform::StreamTask task,
+              const platform::OpLabel& label) override {
+    if (label.site == platform::Site::kCompute && label.block == 0 && ++forwards_ == 2) {
+      set_strictness(c10::cuda::SyncDebugMode::L_ERROR);
+    }
+    ForwardingDevice::launch(stream, std::move(task), label);
+  }
+
+ private:
+  int forwards_ = 0;
+};
+
+class GpuForward : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (platform::cuda_device_count() == 0) {
+      GTEST_SKIP() << "no CUDA device can be used on this machine";
+    }
+  }
+};
+
+TEST_F(GpuForward, RankLocal_GivesTheResidentBytes) {
+  const auto resident = run_alone(tiny_request(false));
+  ASSERT_EQ(resident.outcome, Outcome::kRuns) << resident.message;
+  const auto streamed = run_alone(tiny_request(true));
+  ASSERT_EQ(streamed.outcome, Outcome::kRuns) << streamed.message;
+  EXPECT_EQ(streamed.output_digest, resident.output_digest);
+  const auto& rank = streamed.ranks.at(0);
+  EXPECT_TRUE(rank.traffic.matches_plan());
+  EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);
+  EXPECT_LE(rank.owned.host_private_now, rank.owned.host_private_limit);
+}
+
+TEST_F(GpuForward, LaterForwards_NeverWaitForTheDevice) {
+  for (const bool offload : {false, true}) {
+    const auto report = run_alone(tiny_request(offload), [](auto device) {
+      return std::make_unique<StrictDevice>(std::move(device));
+    });
+    EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  }
+}
+
+TEST_F(GpuForward, ImposedLimit_HoldsForTorchTooAndIsLiftedAfterwards) {
+  auto limited = tiny_request(true);
+  // Room for the slots, not for the workspace of a matrix product.
+  limited.platform.device_budget_bytes = 8 * kMiB;
+  const auto refused = run_alone(limited);
+  EXPECT_EQ(refused.outcome, Outcome::kFailsClosed);
+  EXPECT_EQ(refused.code, codes::kDeviceOutOfMemory) << refused.message;
+  const auto after = run_alone(tiny_request(true));
+  EXPECT_EQ(after.outcome, Outcome::kRuns) << after.message;
+}
+
+TEST_F(GpuForward, BudgetBelowTheSlots_IsRefusedAtEnable) {
+  auto limited = tiny_request(true);
+  limited.platform.device_budget_bytes = 1024;
+  const auto refused = run_alone(limited);
+  EXPECT_EQ(refused.outcome, Outcome::kFailsClosed);
+  EXPECT_EQ(refused.code, codes::kDeviceOutOfMemory) << refused.message;
+}
+
+}  // namespace
+}  // namespace dlo::engine
