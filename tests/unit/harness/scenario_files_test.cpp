@@ -94,7 +94,7 @@ TEST(ScenarioFiles, ShippedScenarios_AllReadAndFitFourRanks) {
   const platform::PosixFileSystem files;
   const auto set = load_scenarios(files, {DLO_SCENARIOS_DIR}, 0);
   ASSERT_TRUE(set.ok()) << set.refusal().message();
-  const Plan plan = plan_sweep(set->scenarios, 4);
+  const Plan plan = plan_sweep(set->scenarios, 4, {.in_build = true, .count = 4});
   EXPECT_GT(plan.steps.size(), 100U);
   for (const SkippedScenario& skipped : plan.skipped) {
     // Jobs of their own are skipped too, but not for want of ranks.
