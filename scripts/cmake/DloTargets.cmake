@@ -32,6 +32,10 @@ function(dlo_optimise_lightly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# Libraries in which exploration and the large tests spend their time; sanitizer builds, otherwise
+# at -O0, optimise them.
+set(DLO_OFTEN_RUN base contracts platform_sim comm_sim hot_path backend synthetic simulation)
+
 # ---- Libraries ------------------------------------------------------------------------------
 # dlo_add_library(<name> [SOURCES a.cpp ...] [DEPENDS dlo::base ...])
 # Static library dlo_<name> with alias dlo::<name>; without SOURCES an interface library.
@@ -46,6 +50,9 @@ function(dlo_add_library name)
     if(name MATCHES "_(cuda|nccl)$")
       # Machines without these libraries, CI's among them, would not see names that collide.
       set_target_properties(dlo_${name} PROPERTIES UNITY_BUILD OFF)
+    endif()
+    if(name IN_LIST DLO_OFTEN_RUN)
+      target_compile_options(dlo_${name} PRIVATE $<$<CONFIG:Sanitize>:-O1>)
     endif()
     set(_product "${PROJECT_SOURCE_DIR}/src")
     cmake_path(IS_PREFIX _product "${CMAKE_CURRENT_SOURCE_DIR}" _is_product)

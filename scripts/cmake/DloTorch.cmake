@@ -75,7 +75,8 @@ if(DLO_WITH_CUDA)
   set_target_properties(dlo_torch_c10_cuda PROPERTIES
     IMPORTED_LOCATION "${_found}/lib/libc10_cuda.so")
   target_link_libraries(dlo_torch INTERFACE dlo_torch_c10_cuda CUDA::cudart)
-  file(GLOB _cuda_dirs "${_found}/../nvidia/*/lib" "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/*/lib")
+  file(GLOB _cuda_dirs "${_found}/../nvidia/*/lib"
+                       "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/*/lib")
   list(APPEND _cuda_dirs "${CUDAToolkit_LIBRARY_DIR}")
   foreach(_dir IN LISTS _cuda_dirs)
     target_link_options(dlo_torch INTERFACE "LINKER:-rpath,${_dir}" "LINKER:-rpath-link,${_dir}")
