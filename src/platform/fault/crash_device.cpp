@@ -84,18 +84,27 @@ void CrashDevice::copy_to_device(StreamKind stream, DeviceSpan destination, Cons
 }
 
 void CrashDevice::launch(StreamKind stream, StreamTask task, const OpLabel& label) {
+  look_at_launch(stream, label);
+  ForwardingDevice::launch(stream, std::move(task), label);
+}
+
+void CrashDevice::launch_host(StreamKind stream, StreamTask task, const OpLabel& label) {
+  look_at_launch(stream, label);
+  ForwardingDevice::launch_host(stream, std::move(task), label);
+}
+
+void CrashDevice::look_at_launch(StreamKind stream, const OpLabel& label) {
   if (label.site == Site::kGather) {
     crash_at(CrashPlace::kBeforeGather);
     if (arrives(CrashPlace::kInGather)) {
       prepare_gather(stream, label);
     }
   }
-  ForwardingDevice::launch(stream, std::move(task), label);
 }
 
 void CrashDevice::prepare_gather(StreamKind stream, const OpLabel& label) {
   if (victim_) {
-    ForwardingDevice::launch(
+    ForwardingDevice::launch_host(
         stream,
         [this] {
           if (actions_.before) {
@@ -107,7 +116,7 @@ void CrashDevice::prepare_gather(StreamKind stream, const OpLabel& label) {
     return;
   }
   Clock& time = clock();
-  ForwardingDevice::launch(
+  ForwardingDevice::launch_host(
       stream, [&time] { time.sleep(kPeersHeldUp); }, label);
 }
 

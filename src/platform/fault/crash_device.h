@@ -50,11 +50,14 @@ class CrashDevice : public ForwardingDevice {
   void copy_to_device(StreamKind stream, DeviceSpan destination, ConstByteSpan source,
                       const OpLabel& label) override;
   void launch(StreamKind stream, StreamTask task, const OpLabel& label) override;
+  void launch_host(StreamKind stream, StreamTask task, const OpLabel& label) override;
 
  private:
   // True at the n-th call for `place`.
   bool arrives(CrashPlace place);
   void crash_at(CrashPlace place);
+  // A launch of a gather is a place, whichever way it is launched.
+  void look_at_launch(StreamKind stream, const OpLabel& label);
   void prepare_gather(StreamKind stream, const OpLabel& label);
 
   CrashFault fault_;

@@ -66,6 +66,12 @@ void FaultingDevice::launch(StreamKind stream, StreamTask task, const OpLabel& l
   }
 }
 
+void FaultingDevice::launch_host(StreamKind stream, StreamTask task, const OpLabel& label) {
+  if (!strikes(SeamCall::kLaunch, stream, label)) {
+    ForwardingDevice::launch_host(stream, std::move(task), label);
+  }
+}
+
 Status FaultingDevice::wait_host(EventId event, Deadline deadline, const OpLabel& label) {
   if (auto refusal =
           injector_->strike(SeamCall::kWaitHost, site_name(label.site), label_text(label))) {

@@ -35,6 +35,7 @@ class FaultingDevice : public ForwardingDevice {
   void copy_to_host(StreamKind stream, ByteSpan destination, DeviceSpan source,
                     const OpLabel& label) override;
   void launch(StreamKind stream, StreamTask task, const OpLabel& label) override;
+  void launch_host(StreamKind stream, StreamTask task, const OpLabel& label) override;
   [[nodiscard]] Status wait_host(EventId event, Deadline deadline, const OpLabel& label) override;
   [[nodiscard]] Status synchronize(Deadline deadline) override;
 

@@ -42,7 +42,13 @@ class CrashDeviceTest : public testing::Test {
     notes_ += "| ";
     device.copy_to_device(StreamKind::kCopy, (*buffer)->span(), bytes, {Site::kH2d});
     notes_ += "| ";
-    device.launch(StreamKind::kComm, [this] { gathers_ += 1; }, {Site::kGather});
+    // Some communicators launch, some launch on the host.
+    const auto gather = [this] { gathers_ += 1; };
+    if (on_host_) {
+      device.launch_host(StreamKind::kComm, gather, {Site::kGather});
+    } else {
+      device.launch(StreamKind::kComm, gather, {Site::kGather});
+    }
     ASSERT_TRUE(device.synchronize(Deadline::after(clock_.now(), 30 * kSecond)).ok());
     notes_ += "| ";
     device.record(event, StreamKind::kCopy, {Site::kReadyRecord});
@@ -53,6 +59,7 @@ class CrashDeviceTest : public testing::Test {
   std::unique_ptr<FailureSignal> signal_ = make_local_failure_signal();
   std::string notes_;
   int gathers_ = 0;
+  bool on_host_ = false;
 };
 
 TEST_F(CrashDeviceTest, EachPlace_IsMetOnceWhereItStands) {
@@ -63,12 +70,15 @@ TEST_F(CrashDeviceTest, EachPlace_IsMetOnceWhereItStands) {
       {CrashPlace::kInGather, "| | note later stops | "},
       {CrashPlace::kDisable, "| | | note end stops "},
   };
-  for (const auto& [place, notes] : expected) {
-    notes_.clear();
-    walk(*device(place, 1));
-    EXPECT_EQ(notes_, notes) << crash_place_name(place);
+  for (const bool on_host : {false, true}) {
+    on_host_ = on_host;
+    for (const auto& [place, notes] : expected) {
+      notes_.clear();
+      walk(*device(place, 1));
+      EXPECT_EQ(notes_, notes) << crash_place_name(place) << (on_host ? ", on the host" : "");
+    }
   }
-  EXPECT_EQ(gathers_, 5);
+  EXPECT_EQ(gathers_, 10);
 }
 
 TEST_F(CrashDeviceTest, SecondOperation_IsMetInTheSecondWalk) {
