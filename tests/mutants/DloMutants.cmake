@@ -1,13 +1,14 @@
-# dlo_add_mutant(<name> <patch>)
+# dlo_add_mutant(<name> <patch> <name source>)
 # Object library dlo_mutant_<name>: the sources that <patch> touches, copied and patched (git apply,
 # no fuzz; a patch that no longer fits fails the build of the mutant alone). A program that links
 # it directly runs the mutated code, also when other libraries of it link the planes: an object
 # comes before archives and defines all that the archive member of the same source does, so that
 # member is not pulled in. Were it pulled in, the link would end with double definitions.
-# Patches change .cpp files of src/ only; everyone keeps the headers.
+# Patches change .cpp files of src/ only; everyone keeps the headers. <name source> becomes
+# dlo_mutant_name_<name>, which says the name to tests that are compiled once for all mutants.
 set(DLO_MUTANTS_DIR "${CMAKE_CURRENT_LIST_DIR}")
 
-function(dlo_add_mutant name patch)
+function(dlo_add_mutant name patch name_source)
   get_filename_component(_patch "${patch}" ABSOLUTE)
   set(_root "${CMAKE_CURRENT_BINARY_DIR}/${name}")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_patch}")
@@ -38,7 +39,7 @@ function(dlo_add_mutant name patch)
   set_target_properties(dlo_mutant_${name} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(dlo_mutant_${name} PRIVATE dlo_warnings dlo_sanitize ${_planes})
 
-  add_library(dlo_mutant_name_${name} OBJECT mutant_name.cpp)
+  add_library(dlo_mutant_name_${name} OBJECT "${name_source}")
   target_compile_definitions(dlo_mutant_name_${name} PRIVATE DLO_MUTANT="${name}")
   target_include_directories(dlo_mutant_name_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(dlo_mutant_name_${name} PRIVATE dlo_warnings dlo_sanitize)
