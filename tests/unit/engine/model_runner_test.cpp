@@ -145,6 +145,37 @@ TEST(ModelRunner, EveryCallOfFilesAndWorkersFails_EndsByTheFaultsNameWithNothing
   }
 }
 
+// The call sites of the engine itself, which the simulator does not have: operands, outputs.
+TEST(ModelRunner, EveryDeviceCallOfARunFails_EndsByTheFaultsNameOrWithTheSameBytes) {
+  using platform::SeamCall;
+  auto plain = tiny_request(1, true, false);
+  plain.requests.count = 1;
+  plain.requests.steps = 1;
+  const auto steady = run_on_threads(1, plain).front();
+  for (const auto call : {SeamCall::kAllocateDevice, SeamCall::kAllocatePinned, SeamCall::kRecord,
+                          SeamCall::kCopyToDevice, SeamCall::kCopyToHost, SeamCall::kWaitHost}) {
+    std::size_t ended = 0;
+    for (std::uint64_t nth = 1;; ++nth) {
+      ASSERT_LT(nth, 500U);
+      auto request = plain;
+      request.platform.faults.rules.push_back(
+          {.call = call, .rank = 0, .nth = nth, .code = "injected"});
+      const auto report = run_on_threads(1, request).front();
+      const auto& rank = report.ranks.at(0);
+      if (rank.fault_count == 0) {
+        break;
+      }
+      ended += rank.code.empty() ? 0U : 1U;
+      EXPECT_EQ(rank.code.empty() ? report.output_digest : rank.code,
+                rank.code.empty() ? steady.output_digest : "injected")
+          << seam_call_name(call) << " " << nth;
+      const auto lines = telemetry::grown_resources(rank.resources->before, rank.resources->after);
+      EXPECT_TRUE(lines.empty()) << seam_call_name(call) << " " << nth << ": " << lines.front();
+    }
+    EXPECT_GT(ended, 0U) << seam_call_name(call);
+  }
+}
+
 // Keeps something of each kind past the end of the run that made it, when it is told to.
 class LeakingDevice : public platform::ForwardingDevice {
  public:
