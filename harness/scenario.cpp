@@ -102,6 +102,7 @@ Result<engine::PlatformSpec> read_platform(const Json& document, const ScenarioC
   read_field(platform, "device", spec.device);
   read_field(platform, "share_devices", spec.share_devices);
   read_field(platform, "nccl_max_ctas", spec.nccl_max_ctas);
+  read_field(platform, "nccl_cluster_size", spec.nccl_cluster_size);
   read_field(platform, "device_budget_bytes", spec.device_budget_bytes);
   read_field(platform, "pinned_budget_bytes", spec.pinned_budget_bytes);
   read_field(platform, "wait_timeout_s", spec.wait_timeout_s);

@@ -30,7 +30,11 @@ ShardLayout::ShardLayout(std::uint64_t block_bytes, std::uint32_t group_size,
   require(block_bytes <= UINT64_MAX - unit_bytes, "ShardLayout: block exceeds 64-bit sizes");
   padded_bytes_ = round_up(block_bytes, unit_bytes);
   const std::uint64_t shard_total_bytes = padded_bytes_ / group_size;
-  const std::uint64_t step_bytes = chunk_bytes == 0 ? shard_total_bytes : chunk_bytes;
+  // Equal pieces: behind a short last one the link would wait for the gather before it.
+  const std::uint64_t count =
+      chunk_bytes == 0 || shard_total_bytes == 0 ? 1 : (shard_total_bytes - 1) / chunk_bytes + 1;
+  const std::uint64_t step_bytes = round_up(
+      shard_total_bytes / count + (shard_total_bytes % count == 0 ? 0 : 1), kTensorAlignmentBytes);
   for (std::uint64_t done = 0; done < shard_total_bytes;) {
     const std::uint64_t piece_bytes = std::min(step_bytes, shard_total_bytes - done);
     chunks_.push_back(Chunk{done * group_size, piece_bytes, done});

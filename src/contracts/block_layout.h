@@ -48,9 +48,10 @@ struct Chunk {
 
 class ShardLayout {
  public:
-  // Cuts a block of `block_bytes` over `group_size` ranks into chunks of at most `chunk_bytes`
-  // per rank; chunk_bytes 0 means one chunk. Preconditions: group_size >= 1 and chunk_bytes a
-  // multiple of 256. A block of 0 bytes has no chunks.
+  // Cuts a block of `block_bytes` over `group_size` ranks into the fewest chunks of at most
+  // `chunk_bytes` per rank, equal but for the rounding to 256; chunk_bytes 0 means one chunk.
+  // Preconditions: group_size >= 1 and chunk_bytes a multiple of 256. A block of 0 bytes has no
+  // chunks.
   ShardLayout(std::uint64_t block_bytes, std::uint32_t group_size, std::uint64_t chunk_bytes);
 
   [[nodiscard]] std::uint32_t group_size() const { return group_size_; }

@@ -8,6 +8,8 @@
 #include "engine/rank_platform.h"
 #include "platform/cuda/cuda_device.h"
 #include "platform/cuda/cuda_inventory.h"
+#include "platform/posix/child_process.h"
+#include "telemetry/nvml.h"
 
 namespace dlo::engine {
 
@@ -22,9 +24,11 @@ class CudaRankPlatform : public RankPlatform {
     shared_ = place.local_size > device_count;
     chosen_ = platform::choose_cuda_device(place.local_rank, place.local_size, device_count,
                                            spec.share_devices);
+    watch_counters();
     // NCCL refuses two ranks of a communicator on one device.
     if (chosen_.ok() && !shared_) {
-      nccl_.emplace(world, comm::NcclOptions{*chosen_, spec.nccl_max_ctas}, clock);
+      nccl_.emplace(
+          world, comm::NcclOptions{*chosen_, {spec.nccl_max_ctas, spec.nccl_cluster_size}}, clock);
     }
   }
 
@@ -47,6 +51,20 @@ class CudaRankPlatform : public RankPlatform {
     return platform::make_cuda_device(options, clock_, signal);
   }
 
+  [[nodiscard]] DeviceCounters counters() const override {
+    DeviceCounters counters;
+    if (!nvml_) {
+      return counters;
+    }
+    if (const auto links = nvml_->nvlink(); links.ok()) {
+      counters.nvlink_received_bytes = links->received;
+    }
+    if (const auto memory = nvml_->memory(platform::own_process_id()); memory.ok()) {
+      counters.used_bytes = memory->used_bytes;
+    }
+    return counters;
+  }
+
   [[nodiscard]] std::unique_ptr<comm::Communicator> reach(
       std::unique_ptr<comm::Communicator> communicator) override {
     return nccl_ ? std::move(communicator)
@@ -54,12 +72,28 @@ class CudaRankPlatform : public RankPlatform {
   }
 
  private:
+  // Without NVML the counters stay empty.
+  void watch_counters() {
+    if (!chosen_.ok()) {
+      return;
+    }
+    const auto facts = platform::cuda_device_facts(*chosen_);
+    const auto library = telemetry::Nvml::load();
+    if (!facts.ok() || !library.ok()) {
+      return;
+    }
+    if (auto device = library->device(facts->pci_bus_id); device.ok()) {
+      nvml_.emplace(std::move(device).value());
+    }
+  }
+
   const PlatformSpec& spec_;
   comm::World& world_;
   platform::Clock& clock_;
   bool shared_ = false;
   Result<int> chosen_ = 0;
   std::optional<comm::NcclWorld> nccl_;
+  std::optional<telemetry::NvmlDevice> nvml_;
 };
 
 }  // namespace

@@ -23,8 +23,6 @@ struct RunEnvironment {
   std::vector<platform::Path> temporary_folders;  // whose files a run must give back
   std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>
       decorate_device;
-  // The accelerator's counters, for throughput runs; empty where nobody reads them.
-  std::function<DeviceCounters()> read_counters;
   // Called on a rank that a crash fault is about to end, from any thread: time for a last note.
   std::function<void()> before_crash;
 };

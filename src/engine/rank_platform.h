@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "comm/communicator.h"
+#include "engine/device_counters.h"
 #include "engine/run_report.h"
 #include "platform/clock.h"
 #include "platform/device.h"
@@ -25,6 +26,8 @@ class RankPlatform {
   // Precondition: status() is ok.
   [[nodiscard]] virtual Result<std::unique_ptr<platform::Device>> make_device(
       FailureSignal& signal) = 0;
+  // Of this rank's accelerator; empty where nobody tells. Takes up to milliseconds.
+  [[nodiscard]] virtual DeviceCounters counters() const { return {}; }
   // `communicator` of world() as the device can use it.
   [[nodiscard]] virtual std::unique_ptr<comm::Communicator> reach(
       std::unique_ptr<comm::Communicator> communicator) = 0;

@@ -83,6 +83,7 @@ json platform_to_json(const PlatformSpec& platform) {
   return json{{"device", platform.device},
               {"share_devices", platform.share_devices},
               {"nccl_max_ctas", platform.nccl_max_ctas},
+              {"nccl_cluster_size", platform.nccl_cluster_size},
               {"device_budget_bytes", optional_json(platform.device_budget_bytes)},
               {"pinned_budget_bytes", optional_json(platform.pinned_budget_bytes)},
               {"pin_fails_on_rank", optional_json(platform.pin_fails_on_rank)},

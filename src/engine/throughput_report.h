@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/device_counters.h"
 #include "engine/run_report.h"
 #include "telemetry/block_timing.h"
 #include "telemetry/timeline.h"
@@ -37,13 +38,6 @@ struct MachineCalibration {
   std::vector<CalibrationFigure> figures;
 
   [[nodiscard]] const CalibrationFigure* find(std::string_view name) const;
-};
-
-// Of the accelerator's own counters, by whoever reads them (RunEnvironment::read_counters).
-struct DeviceCounters {
-  std::optional<std::uint64_t> nvlink_received_bytes;  // since some start
-  std::optional<std::uint64_t> used_bytes;             // of the device, all processes
-  std::optional<std::uint64_t> allocator_peak_bytes;   // torch's: activations
 };
 
 struct ArmMeasurement {

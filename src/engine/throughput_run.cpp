@@ -216,19 +216,20 @@ Status ThroughputRun::run_turn(Arm& arm, std::uint32_t round) {
   if (auto status = meet("turn"); !status.ok()) {
     return status;
   }
-  const auto counters = [this] {
-    return environment_.read_counters ? environment_.read_counters() : DeviceCounters{};
-  };
-  const auto before = counters();
+  auto& worker = instance_of(arm).worker();
+  worker.reset_peaks();
+  const auto before = worker.counters();
   auto& samples = arm.measured.forward_ms[round];
   if (auto status = instance_of(arm).turn(spec_.forwards, samples); !status.ok()) {
     return status;
   }
-  auto after = counters();
+  auto after = worker.counters();
   if (after.nvlink_received_bytes && before.nvlink_received_bytes) {
     *after.nvlink_received_bytes += arm.measured.counters.nvlink_received_bytes.value_or(0);
     *after.nvlink_received_bytes -= *before.nvlink_received_bytes;
   }
+  after.allocator_peak_bytes =
+      std::max(after.allocator_peak_bytes, arm.measured.counters.allocator_peak_bytes);
   arm.measured.counters = after;
   arm.measured.counted_forwards += spec_.forwards + 1;
   compare_output(arm);

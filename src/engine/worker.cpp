@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "backend/offload_backend.h"
 #include "base/thrown_refusal.h"
@@ -296,11 +296,7 @@ Worker::~Worker() {
 
 Status Worker::start() {
   auto& s = *state_;
-  using Step = Status (State::*)();
-  struct NamedStep {
-    std::string_view name;
-    Step step;
-  };
+  using NamedStep = std::pair<std::string_view, Status (State::*)()>;
   for (const auto& [name, step] :
        {NamedStep{"device", &State::make_device},
         NamedStep{"weight group", &State::make_weight_group},
@@ -381,6 +377,18 @@ void Worker::shutdown() noexcept {
 
 const telemetry::ProcessResources& Worker::left_on_device() const {
   return state_->left;
+}
+
+DeviceCounters Worker::counters() const {
+  auto counters = state_->rank_platform->counters();
+  if (const auto memory = state_->torch->memory()) {
+    counters.allocator_peak_bytes = memory->allocated.peak_bytes;
+  }
+  return counters;
+}
+
+void Worker::reset_peaks() {
+  state_->torch->reset_peaks();
 }
 
 const RankReport& Worker::report() const {

@@ -70,6 +70,9 @@ class Worker {
   void shutdown() noexcept;
 
   [[nodiscard]] const RankReport& report() const;
+  // Of the accelerator and of torch's allocator, whose peak counts from the last reset_peaks() on.
+  [[nodiscard]] DeviceCounters counters() const;
+  void reset_peaks();
   // What the device's books still listed when shutdown() let go of it.
   [[nodiscard]] const telemetry::ProcessResources& left_on_device() const;
 

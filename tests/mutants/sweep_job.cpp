@@ -82,16 +82,18 @@ std::vector<harness::ScenarioResult> run_sweep_on(comm::World& world, const Swee
   const auto accelerators = engine::find_accelerators();
   std::ostringstream log;
   harness::Progress progress(log, /*terminal=*/false, /*speaks=*/false);
-  return harness::run_plan(harness::plan_sweep(scenarios, world.size()),
-                           {.prepare_model =
-                                [&checkpoint](const harness::ModelChoice&) {
-                                  return Result<platform::Path>(checkpoint);
-                                },
-                            .run =
-                                [&environment](const engine::RunRequest& request) {
-                                  return engine::run(environment, request);
-                                },
-                            .progress = progress})
+  return harness::run_plan(
+             harness::plan_sweep(scenarios, world.size(),
+                                 {accelerators.in_build, accelerators.devices.size()}),
+             {.prepare_model =
+                  [&checkpoint](const harness::ModelChoice&) {
+                    return Result<platform::Path>(checkpoint);
+                  },
+              .run =
+                  [&environment](const engine::RunRequest& request) {
+                    return engine::run(environment, request);
+                  },
+              .progress = progress})
       .scenarios;
 }
 

@@ -95,8 +95,11 @@ void run(Start& start) {
   }
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
-  if (request.max_ctas > 0) {
-    config.maxCTAs = request.max_ctas;
+  if (request.shape.max_ctas > 0) {
+    config.maxCTAs = request.shape.max_ctas;
+  }
+  if (request.shape.cluster_size >= 0) {
+    config.cgaClusterSize = request.shape.cluster_size;
   }
   const auto status =
       ncclCommInitRankConfig(&start.comm, request.size, request.id, request.rank, &config);

@@ -17,12 +17,19 @@
 
 namespace dlo::comm {
 
+// How many SMs a collective takes, and how they must be placed. What a gather takes is missing to
+// the compute beside it, from its start until the slowest peer has joined.
+struct NcclShape {
+  int max_ctas = 0;       // thread blocks at most; 0: NCCL's own choice
+  int cluster_size = -1;  // thread blocks that must start together; -1: NCCL's own choice
+};
+
 struct NcclStartRequest {
   ncclUniqueId id{};
   int rank = 0;  // inside the group
   int size = 1;
-  int ordinal = 0;    // CUDA device of this rank
-  int max_ctas = 0;   // thread blocks of a collective at most; 0: NCCL's own choice
+  int ordinal = 0;  // CUDA device of this rank
+  NcclShape shape;
   std::string where;  // "weights on rank 3", for messages
 };
 

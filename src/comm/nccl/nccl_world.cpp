@@ -51,7 +51,7 @@ Result<std::unique_ptr<Communicator>> NcclWorld::make_communicator(
     return id.refusal();
   }
   const NcclStartRequest request{
-      *id, control.rank(), control.size(), options_.ordinal, options_.max_ctas, where};
+      *id, control.rank(), control.size(), options_.ordinal, options_.shape, where};
   auto started = start_nccl(request, clock_, failure_signal(), deadline);
   std::unique_ptr<Communicator> communicator;
   if (started.ok()) {

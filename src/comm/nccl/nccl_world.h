@@ -6,13 +6,14 @@
 #pragma once
 
 #include "comm/forwarding_world.h"
+#include "comm/nccl/nccl_start.h"
 #include "platform/clock.h"
 
 namespace dlo::comm {
 
 struct NcclOptions {
-  int ordinal = 0;   // CUDA device of this rank; no two ranks of a group share one
-  int max_ctas = 0;  // thread blocks of a collective at most; 0: NCCL's own choice
+  int ordinal = 0;  // CUDA device of this rank; no two ranks of a group share one
+  NcclShape shape;
 };
 
 class NcclWorld : public ForwardingWorld {

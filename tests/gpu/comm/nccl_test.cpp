@@ -76,7 +76,7 @@ class NcclTest : public testing::Test {
     return platform::make_cuda_device(options, clock_of_test(), mpi_world()->failure_signal());
   }
   NcclWorld nccl_world(const platform::Device& device) {
-    return NcclWorld(*mpi_world(), NcclOptions{device.native_stream(StreamKind::kComm).ordinal, 0},
+    return NcclWorld(*mpi_world(), NcclOptions{device.native_stream(StreamKind::kComm).ordinal, {}},
                      clock_of_test());
   }
 
@@ -135,13 +135,15 @@ TEST_F(NcclTest, AbortedCommunicator_FailsTheNextGatherByName) {
   auto world = nccl_world(*device);
   auto made = world.make_communicator(all_ranks(), "aborted", in(kLong), kLong);
   ASSERT_TRUE(made.ok()) << made.refusal().message();
-  (*made)->abort();
   const auto input = device->allocate_device(256, MemoryPurpose::kInputSlot).value();
   const auto size = static_cast<std::uint64_t>(mpi_world()->size());
   const auto output = device->allocate_device(256 * size, MemoryPurpose::kSlot).value();
+  // A rank's failure ends the waits of the others: all are through with theirs.
+  ASSERT_TRUE(mpi_world()->control().exchange("ready", "", in(kLong)).ok());
+  (*made)->abort();
   (*made)->all_gather(*device, StreamKind::kComm, input->span(), output->span(), kLabel);
   EXPECT_EQ(device->failure()->code, codes::kCollectiveFailed);
-  static_cast<void>(mpi_world()->control().exchange("aborted", "", in(kLong)));
+  EXPECT_TRUE(mpi_world()->control().exchange("aborted", "", in(kLong)).ok());
   mpi_world()->reset_failures();
 }
 
@@ -171,7 +173,7 @@ TEST_F(NcclTest, RankThatNeverJoinsAGather_EndsTheOthersAndTheDeviceRests) {
     }
     EXPECT_TRUE(device->query(event)) << "the aborted kernel still runs";
   }
-  static_cast<void>(mpi_world()->control().exchange("never", "", in(kLong)));
+  EXPECT_TRUE(mpi_world()->control().exchange("never", "", in(kLong)).ok());
   mpi_world()->reset_failures();
 }
 

@@ -109,6 +109,12 @@ RC_GTEST_PROP(ShardLayout, AnyCut_PiecesTileThePaddedBlockChunkMajor, ()) {
       next_block_byte += chunk.piece_bytes;
     }
   }
+  if (drawn.chunk_bytes > 0 && drawn.layout.shard_bytes() > 0) {
+    // As few as the limit allows, and no larger than that takes.
+    const auto fewest = (drawn.layout.shard_bytes() + drawn.chunk_bytes - 1) / drawn.chunk_bytes;
+    RC_ASSERT(drawn.layout.chunks().size() <= fewest);
+    RC_ASSERT((drawn.layout.largest_piece_bytes() - 256) * fewest < drawn.layout.shard_bytes());
+  }
   RC_ASSERT(next_block_byte == drawn.layout.padded_bytes());
   RC_ASSERT(next_shard_byte == drawn.layout.shard_bytes());
   RC_ASSERT(drawn.layout.padded_bytes() >= drawn.block_bytes);

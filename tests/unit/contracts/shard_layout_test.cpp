@@ -85,6 +85,15 @@ TEST(ShardLayout, Chunked_IsChunkMajorWithAShortTail) {
   EXPECT_EQ(layout.largest_piece_bytes(), 2 * kUnit);
 }
 
+// A short last chunk would let the link wait for the gather of the one before it.
+TEST(ShardLayout, ChunksThatDoNotDivideTheShard_AreEvenedOut) {
+  const ShardLayout layout(22 * kUnit, 2, 5 * kUnit);
+  ASSERT_EQ(layout.chunks().size(), 3U);
+  EXPECT_EQ(layout.chunks()[0].piece_bytes, 4 * kUnit);
+  EXPECT_EQ(layout.chunks()[1].piece_bytes, 4 * kUnit);
+  EXPECT_EQ(layout.chunks()[2].piece_bytes, 3 * kUnit);
+}
+
 TEST(ShardLayout, ChunkAsLargeAsTheShard_IsTheWholeBlockLayout) {
   const ShardLayout whole(10 * kUnit, 2, 0);
   EXPECT_EQ(ShardLayout(10 * kUnit, 2, 5 * kUnit).digest_text(), whole.digest_text());
