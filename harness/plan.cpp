@@ -52,6 +52,7 @@ Scenario make_reference(const Scenario& scenario, std::size_t number) {
   reference.requests = scenario.requests;
   reference.platform.device = scenario.platform.device;
   reference.platform.share_devices = scenario.platform.share_devices;
+  reference.platform.gather = scenario.platform.gather;
   reference.platform.wait_timeout_s = scenario.platform.wait_timeout_s;
   return reference;
 }

@@ -101,6 +101,7 @@ Result<engine::PlatformSpec> read_platform(const Json& document, const ScenarioC
   const Json platform = section(document, "platform");
   read_field(platform, "device", spec.device);
   read_field(platform, "share_devices", spec.share_devices);
+  read_field(platform, "gather", spec.gather);
   read_field(platform, "nccl_max_ctas", spec.nccl_max_ctas);
   read_field(platform, "nccl_cluster_size", spec.nccl_cluster_size);
   read_field(platform, "device_budget_bytes", spec.device_budget_bytes);

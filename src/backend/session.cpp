@@ -138,6 +138,10 @@ Status Session::vote(const Status& mine) {
     status = comm::agree(*request_.weight_control, "schedule", schedule_digest(plan_),
                          codes::kScheduleMismatch, bound);
   }
+  if (status.ok()) {
+    step("share inputs");
+    status = request_.weight_communicator->share_inputs(device_store_->input_slots(), bound);
+  }
   if (!status.ok() && status.refusal().code == codes::kDeadlineExceeded) {
     raise(status.refusal());
   }
@@ -233,6 +237,9 @@ void Session::end_hot_path() noexcept {
 }
 
 void Session::free_buffers() noexcept {
+  if (request_.weight_communicator != nullptr && device_store_) {
+    request_.weight_communicator->forget_inputs(device_store_->input_slots());
+  }
   device_store_.reset();
   host_store_.reset();
 }

@@ -30,7 +30,8 @@ class Session {
   // are released on the way. May throw what the parts throw.
   [[nodiscard]] Status prepare();
 
-  // Vote on `mine`, then agreement on the schedule, under one deadline. Without a weight group the
+  // Vote on `mine`, then agreement on the schedule, then the input slots become known to the peers,
+  // under one deadline. Without a weight group the
   // answer is `mine`. A vote that ended by its deadline is raised as this rank's failure: peers may
   // have counted it as a yes.
   [[nodiscard]] Status vote(const Status& mine);

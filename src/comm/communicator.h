@@ -33,6 +33,15 @@ class Communicator {
   virtual void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                           DeviceSpan output, const platform::OpLabel& label) = 0;
 
+  // Set-up, collective: `inputs` of this rank, the k-th like the k-th of every other, are what
+  // later gathers read. All ranks get one answer. Most communicators need not know.
+  [[nodiscard]] virtual Status share_inputs(const std::vector<DeviceSpan>& /*inputs*/,
+                                            Deadline /*deadline*/) {
+    return {};
+  }
+  // Before shared inputs are freed, with no gather of theirs in flight. Never throws.
+  virtual void forget_inputs(const std::vector<DeviceSpan>& /*inputs*/) noexcept {}
+
   // Ends every present and future operation with collective_failed. Idempotent, any thread.
   virtual void abort() noexcept = 0;
 };

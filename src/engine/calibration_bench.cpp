@@ -45,7 +45,20 @@ Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const Calibrati
     }
     *buffer = std::move(made).value();
   }
+  if (seams.weight_communicator != nullptr) {
+    auto shared =
+        seams.weight_communicator->share_inputs({bench->piece_->span()}, bench->deadline());
+    if (!shared.ok()) {
+      return shared.refusal();
+    }
+  }
   return bench;
+}
+
+CalibrationBench::~CalibrationBench() {
+  if (seams_.weight_communicator != nullptr && piece_ != nullptr) {
+    seams_.weight_communicator->forget_inputs({piece_->span()});
+  }
 }
 
 void CalibrationBench::copy_block() {

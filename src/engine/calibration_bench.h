@@ -31,6 +31,9 @@ class CalibrationBench {
   [[nodiscard]] static Result<std::unique_ptr<CalibrationBench>> make(const CalibrationSeams& seams,
                                                                       std::uint64_t block_bytes,
                                                                       std::uint64_t piece_bytes);
+  ~CalibrationBench();
+  CalibrationBench(const CalibrationBench&) = delete;
+  CalibrationBench& operator=(const CalibrationBench&) = delete;
 
   // Enqueue one copy of the whole block, of a piece, one gather of the block from pieces; the
   // gather behind the piece when `landed` is asked for.

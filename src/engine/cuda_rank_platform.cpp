@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "comm/copy_engine/copy_engine_world.h"
 #include "comm/nccl/nccl_world.h"
 #include "comm/staged_communicator.h"
 #include "engine/accelerators.h"
@@ -25,8 +26,13 @@ class CudaRankPlatform : public RankPlatform {
     chosen_ = platform::choose_cuda_device(place.local_rank, place.local_size, device_count,
                                            spec.share_devices);
     watch_counters();
-    // NCCL refuses two ranks of a communicator on one device.
-    if (chosen_.ok() && !shared_) {
+    // NCCL refuses two ranks of a communicator on one device, and copy engines pull from others.
+    if (!chosen_.ok() || shared_) {
+      return;
+    }
+    if (spec.gather == "copy_engine") {
+      copy_engines_.emplace(world);
+    } else {
       nccl_.emplace(
           world, comm::NcclOptions{*chosen_, {spec.nccl_max_ctas, spec.nccl_cluster_size}}, clock);
     }
@@ -36,6 +42,9 @@ class CudaRankPlatform : public RankPlatform {
     return chosen_.ok() ? Status{} : Status(chosen_.refusal());
   }
   [[nodiscard]] comm::World& world() override {
+    if (copy_engines_) {
+      return *copy_engines_;
+    }
     return nccl_ ? static_cast<comm::World&>(*nccl_) : world_;
   }
 
@@ -67,8 +76,10 @@ class CudaRankPlatform : public RankPlatform {
 
   [[nodiscard]] std::unique_ptr<comm::Communicator> reach(
       std::unique_ptr<comm::Communicator> communicator) override {
-    return nccl_ ? std::move(communicator)
-                 : std::make_unique<comm::StagedCommunicator>(std::move(communicator));
+    if (!shared_) {
+      return communicator;
+    }
+    return std::make_unique<comm::StagedCommunicator>(std::move(communicator));
   }
 
  private:
@@ -93,6 +104,7 @@ class CudaRankPlatform : public RankPlatform {
   bool shared_ = false;
   Result<int> chosen_ = 0;
   std::optional<comm::NcclWorld> nccl_;
+  std::optional<comm::CopyEngineWorld> copy_engines_;
   std::optional<telemetry::NvmlDevice> nvml_;
 };
 

@@ -200,9 +200,9 @@ RunReport run(const RunEnvironment& environment, const RunRequest& request) {
   platform::SteadyClock clock;
   auto& world = *environment.world;
   const auto timeout = to_nanoseconds(request.platform.wait_timeout_s);
-  const auto agreed = comm::agree(world.control(), "options, topology and build",
-                                  run_digest(environment, request), codes::kRanksDisagree,
-                                  Deadline::after(clock.now(), timeout));
+  const auto agreed =
+      comm::agree(world.control(), "options, topology and build", run_digest(environment, request),
+                  codes::kRanksDisagree, Deadline::after(clock.now(), timeout));
   if (!agreed.ok()) {
     return failed_start(agreed.refusal());
   }

@@ -82,6 +82,7 @@ json crash_to_json(const platform::CrashFault& crash) {
 json platform_to_json(const PlatformSpec& platform) {
   return json{{"device", platform.device},
               {"share_devices", platform.share_devices},
+              {"gather", platform.gather},
               {"nccl_max_ctas", platform.nccl_max_ctas},
               {"nccl_cluster_size", platform.nccl_cluster_size},
               {"device_budget_bytes", optional_json(platform.device_budget_bytes)},

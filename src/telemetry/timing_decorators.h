@@ -41,6 +41,13 @@ class TimingCommunicator : public comm::Communicator {
   [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
+  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
+                                    Deadline deadline) override {
+    return inner_->share_inputs(inputs, deadline);
+  }
+  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
+    inner_->forget_inputs(inputs);
+  }
   void abort() noexcept override { inner_->abort(); }
 
  private:

@@ -70,7 +70,11 @@ platform::Path small_checkpoint() {
 }  // namespace
 
 std::vector<harness::ScenarioResult> run_sweep_on(comm::World& world, const SweepJob& job) {
-  const auto checkpoint = small_checkpoint();
+  // The first rank's: all ranks must be asked for the same run.
+  const auto deadline = Deadline::after(platform::SteadyClock().now(), 60 * kSecond);
+  const auto folders = world.control().exchange(
+      "checkpoint", world.rank() == 0 ? small_checkpoint().string() : "", deadline);
+  const platform::Path checkpoint = folders.value().front();
   const auto scenarios = harness::read_scenarios(sweep_document(job, world.size()),
                                                  {.file = "mutant.json", .run_seed = 0})
                              .value();

@@ -23,6 +23,13 @@ class SlowCommunicator : public Communicator {
         stream, [&time, delay = delay_] { time.sleep(delay); }, label);
     inner_->all_gather(device, stream, input, output, label);
   }
+  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
+                                    Deadline deadline) override {
+    return inner_->share_inputs(inputs, deadline);
+  }
+  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
+    inner_->forget_inputs(inputs);
+  }
   void abort() noexcept override { inner_->abort(); }
 
  private:

@@ -1,12 +1,14 @@
-// Goal: NCCL communicators gather as the seam says, one rank a GPU; a rank that never comes, to the
-// start or to a gather, ends everybody by name within the deadline; staged gathers give the same
-// bytes where ranks share a GPU. Method: under mpirun with 1, 2 and 4 ranks.
+// Goal: NCCL's and the copy engines' communicators gather as the seam says, one rank a GPU; a rank
+// that never comes to a gather ends everybody by name within the deadline, and the abort lets the
+// device come to rest; staged gathers give the same bytes where ranks share a GPU.
+// Method: under mpirun with 1, 2 and 4 ranks.
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <numeric>
 
 #include "base/codes.h"
+#include "comm/copy_engine/copy_engine_world.h"
 #include "comm/mpi/mpi_world.h"
 #include "comm/nccl/nccl_world.h"
 #include "comm/staged_communicator.h"
@@ -80,6 +82,8 @@ class NcclTest : public testing::Test {
                      clock_of_test());
   }
 
+  void expect_rest_without_the_last(platform::Device* device, World& world);
+
   // Gathers pieces of several sizes and looks at every byte.
   void expect_gathers(platform::Device& device, Communicator& communicator) {
     const auto size = static_cast<std::uint64_t>(communicator.size());
@@ -88,6 +92,7 @@ class NcclTest : public testing::Test {
       const auto host = device.allocate_pinned(bytes * size, MemoryPurpose::kStaging).value();
       const auto input = device.allocate_device(bytes, MemoryPurpose::kInputSlot).value();
       const auto output = device.allocate_device(bytes * size, MemoryPurpose::kSlot).value();
+      ASSERT_TRUE(communicator.share_inputs({input->span()}, in(kLong)).ok());
       for (std::uint64_t i = 0; i < bytes; ++i) {
         host->span()[i] = value_of(rank, i);
       }
@@ -101,6 +106,7 @@ class NcclTest : public testing::Test {
         wrong += host->span()[i] != value_of(i / bytes, i % bytes) ? 1U : 0U;
       }
       EXPECT_EQ(wrong, 0U) << "with pieces of " << bytes << " bytes";
+      communicator.forget_inputs({input->span()});
     }
   }
 };
@@ -114,6 +120,38 @@ TEST_F(NcclTest, Gathers_PlaceEveryRank) {
   auto made = world.make_communicator(all_ranks(), "weights", in(kLong), kLong);
   ASSERT_TRUE(made.ok()) << made.refusal().message();
   expect_gathers(*device, **made);
+}
+
+TEST_F(NcclTest, CopyEngines_PlaceEveryRankAgainAndAgain) {
+  if (!have_devices(false)) {
+    GTEST_SKIP() << "fewer CUDA devices than ranks";
+  }
+  const auto device = make_device();
+  CopyEngineWorld world(*mpi_world());
+  auto made = world.make_communicator(all_ranks(), "weights", in(kLong), kLong);
+  ASSERT_TRUE(made.ok()) << made.refusal().message();
+  for (int round = 0; round < 3; ++round) {
+    expect_gathers(*device, **made);
+  }
+}
+
+TEST_F(NcclTest, CopyEngines_InputThatWasNotShared_IsNamed) {
+  if (!have_devices(false)) {
+    GTEST_SKIP() << "fewer CUDA devices than ranks";
+  }
+  const auto device = make_device();
+  CopyEngineWorld world(*mpi_world());
+  auto made = world.make_communicator(all_ranks(), "unshared", in(kLong), kLong);
+  ASSERT_TRUE(made.ok()) << made.refusal().message();
+  const auto size = static_cast<std::uint64_t>(mpi_world()->size());
+  const auto input = device->allocate_device(256, MemoryPurpose::kInputSlot).value();
+  const auto output = device->allocate_device(256 * size, MemoryPurpose::kSlot).value();
+  ASSERT_TRUE(mpi_world()->control().exchange("ready", "", in(kLong)).ok());
+  (*made)->all_gather(*device, StreamKind::kComm, input->span(), output->span(), kLabel);
+  ASSERT_TRUE(device->failure().has_value());
+  EXPECT_NE(device->failure()->what.find("not shared"), std::string::npos);
+  EXPECT_TRUE(mpi_world()->control().exchange("unshared", "", in(kLong)).ok());
+  mpi_world()->reset_failures();
 }
 
 TEST_F(NcclTest, StagedGathers_PlaceEveryRankOnSharedDevices) {
@@ -147,20 +185,16 @@ TEST_F(NcclTest, AbortedCommunicator_FailsTheNextGatherByName) {
   mpi_world()->reset_failures();
 }
 
-// The last rank stays away from one gather; the others leave by deadline or by its name, and the
-// abort lets their device come to rest.
-TEST_F(NcclTest, RankThatNeverJoinsAGather_EndsTheOthersAndTheDeviceRests) {
-  if (!have_devices(false) || mpi_world()->size() == 1) {
-    GTEST_SKIP() << "needs two ranks with a CUDA device each";
-  }
-  const auto device = make_device();
-  auto world = nccl_world(*device);
+// The last rank stays away from one gather; the others leave by their deadline, and the abort lets
+// their device come to rest.
+void NcclTest::expect_rest_without_the_last(platform::Device* device, World& world) {
   auto made = world.make_communicator(all_ranks(), "never", in(kLong), kLong);
   ASSERT_TRUE(made.ok()) << made.refusal().message();
   const auto size = static_cast<std::uint64_t>(mpi_world()->size());
   const auto input = device->allocate_device(kMiB, MemoryPurpose::kInputSlot).value();
   const auto output = device->allocate_device(kMiB * size, MemoryPurpose::kSlot).value();
   const auto event = device->create_event();
+  ASSERT_TRUE((*made)->share_inputs({input->span()}, in(kLong)).ok());
   if (mpi_world()->rank() + 1 < mpi_world()->size()) {
     (*made)->all_gather(*device, StreamKind::kComm, input->span(), output->span(), kLabel);
     device->record(event, StreamKind::kComm, kLabel);
@@ -171,10 +205,22 @@ TEST_F(NcclTest, RankThatNeverJoinsAGather_EndsTheOthersAndTheDeviceRests) {
     while (!device->query(event) && !rests.expired(clock_of_test().now())) {
       clock_of_test().sleep(kMillisecond);
     }
-    EXPECT_TRUE(device->query(event)) << "the aborted kernel still runs";
+    EXPECT_TRUE(device->query(event)) << "the aborted gather still runs";
   }
+  (*made)->forget_inputs({input->span()});
   EXPECT_TRUE(mpi_world()->control().exchange("never", "", in(kLong)).ok());
   mpi_world()->reset_failures();
+}
+
+TEST_F(NcclTest, RankThatNeverJoinsAGather_EndsTheOthersAndTheDeviceRests) {
+  if (!have_devices(false) || mpi_world()->size() == 1) {
+    GTEST_SKIP() << "needs two ranks with a CUDA device each";
+  }
+  const auto device = make_device();
+  auto nccl = nccl_world(*device);
+  expect_rest_without_the_last(device.get(), nccl);
+  CopyEngineWorld copy_engines(*mpi_world());
+  expect_rest_without_the_last(device.get(), copy_engines);
 }
 
 }  // namespace

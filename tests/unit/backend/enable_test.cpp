@@ -37,7 +37,7 @@ TEST(Enable, AllGather_VotesAndAgreesBeforeItCommits) {
   BackendFixture fixture(test::all_gather_config());
   ASSERT_TRUE(fixture.backend->enable().ok());
   EXPECT_EQ(fixture.backend->steps(),
-            (std::vector<std::string>{"prepare", "vote", "agree", "commit"}));
+            (std::vector<std::string>{"prepare", "vote", "agree", "share inputs", "commit"}));
   EXPECT_EQ(fixture.group.operations.size(), 2U);
 }
 

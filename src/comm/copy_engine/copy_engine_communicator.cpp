@@ -1,0 +1,215 @@
+#include "comm/copy_engine/copy_engine_communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "base/codes.h"
+#include "base/error.h"
+#include "base/thrown_refusal.h"
+
+namespace dlo::comm {
+
+namespace {
+
+using Flag = FlagPage::Flag;
+
+// How one rank's input reaches the others: the allocation's handle and the place inside it.
+struct InputRow {
+  cudaIpcMemHandle_t handle{};
+  std::uint64_t offset = 0;
+};
+
+// Far ahead of every operation, and behind none of them cyclically.
+constexpr std::uint32_t kReleaseAhead = 1U << 30U;
+
+void check(cudaError_t status, const char* what, const std::string& where) {
+  if (status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw RunError(
+        refuse(codes::kCudaFailed,
+               fmt::format("{}: {} ({})", what, cudaGetErrorName(status), static_cast<int>(status)),
+               where, "use platform.gather nccl"));
+  }
+}
+
+}  // namespace
+
+CopyEngineCommunicator::CopyEngineCommunicator(std::unique_ptr<ControlGroup> group,
+                                               std::string where, FlagPage flags,
+                                               StreamValues values)
+    : group_(std::move(group)),
+      where_(std::move(where)),
+      flags_(std::move(flags)),
+      values_(values) {}
+
+Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
+    std::unique_ptr<ControlGroup> group, std::string where, Deadline deadline) {
+  const auto values = StreamValues::load();
+  const Status mine = values.ok() ? Status{} : Status(values.refusal());
+  if (auto agreed = vote(*group, "stream values", mine, deadline); !agreed.ok()) {
+    return agreed.refusal();
+  }
+  auto flags = FlagPage::share(*group, deadline);
+  if (!flags.ok()) {
+    return flags.refusal();
+  }
+  return std::unique_ptr<Communicator>(new CopyEngineCommunicator(
+      std::move(group), std::move(where), std::move(flags).value(), *values));
+}
+
+CopyEngineCommunicator::~CopyEngineCommunicator() {
+  for (auto& shared : shared_) {
+    close(shared);
+  }
+}
+
+std::string CopyEngineCommunicator::describe(const std::vector<DeviceSpan>& inputs) const {
+  std::string text(inputs.size() * sizeof(InputRow), '\0');
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    InputRow row;
+    const auto start = values_.allocation_start(inputs[i].data);
+    row.offset = reinterpret_cast<CUdeviceptr>(inputs[i].data) - start;
+    check(cudaIpcGetMemHandle(&row.handle, inputs[i].data), "an input slot cannot be shared",
+          where_);
+    std::memcpy(text.data() + i * sizeof(InputRow), &row, sizeof(InputRow));
+  }
+  return text;
+}
+
+void CopyEngineCommunicator::open_peers(const std::vector<DeviceSpan>& inputs,
+                                        const std::vector<std::string>& texts) {
+  const auto ranks = static_cast<std::size_t>(size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    auto& shared = shared_.emplace_back(
+        Shared{inputs[i], std::vector<void*>(ranks), std::vector<const std::byte*>(ranks)});
+    for (std::size_t peer = 0; peer < ranks; ++peer) {
+      if (peer == static_cast<std::size_t>(rank())) {
+        shared.pieces[peer] = inputs[i].data;
+        continue;
+      }
+      require(texts[peer].size() == inputs.size() * sizeof(InputRow),
+              "a peer shares another number of inputs");
+      InputRow row;
+      std::memcpy(&row, texts[peer].data() + i * sizeof(InputRow), sizeof(InputRow));
+      check(cudaIpcOpenMemHandle(&shared.mapped[peer], row.handle, cudaIpcMemLazyEnablePeerAccess),
+            "a peer's input slot cannot be opened", where_);
+      shared.pieces[peer] = static_cast<const std::byte*>(shared.mapped[peer]) + row.offset;
+    }
+  }
+}
+
+Status CopyEngineCommunicator::share_inputs(const std::vector<DeviceSpan>& inputs,
+                                            Deadline deadline) {
+  Status status;
+  std::string mine;
+  try {
+    mine = describe(inputs);
+  } catch (...) {
+    status = thrown_refusal(std::current_exception(), where_);
+  }
+  if (auto agreed = vote(*group_, "inputs described", status, deadline); !agreed.ok()) {
+    return agreed;
+  }
+  auto texts = group_->exchange("inputs", mine, deadline);
+  if (!texts.ok()) {
+    return texts.refusal();
+  }
+  try {
+    open_peers(inputs, *texts);
+  } catch (...) {
+    status = thrown_refusal(std::current_exception(), where_);
+  }
+  auto agreed = vote(*group_, "inputs shared", status, deadline);
+  if (!agreed.ok()) {
+    forget_inputs(inputs);
+  }
+  return agreed;
+}
+
+void CopyEngineCommunicator::forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept {
+  for (const auto& input : inputs) {
+    const auto found = std::find_if(shared_.begin(), shared_.end(), [&](const Shared& shared) {
+      return shared.mine.data == input.data;
+    });
+    if (found != shared_.end()) {
+      close(*found);
+      shared_.erase(found);
+    }
+  }
+}
+
+void CopyEngineCommunicator::close(Shared& shared) noexcept {
+  for (void*& mapped : shared.mapped) {
+    if (mapped != nullptr && cudaIpcCloseMemHandle(mapped) != cudaSuccess) {
+      static_cast<void>(cudaGetLastError());
+    }
+    mapped = nullptr;
+  }
+}
+
+const CopyEngineCommunicator::Shared& CopyEngineCommunicator::find(DeviceSpan input) const {
+  const auto holds = [&input](const Shared& shared) {
+    return shared.mine.data <= input.data &&
+           input.data + input.bytes <= shared.mine.data + shared.mine.bytes;
+  };
+  const auto found = std::find_if(shared_.begin(), shared_.end(), holds);
+  require(found != shared_.end(), "all_gather: the input was not shared with the peers");
+  return *found;
+}
+
+void CopyEngineCommunicator::all_gather(platform::Device& device, platform::StreamKind stream,
+                                        DeviceSpan input, DeviceSpan output,
+                                        const platform::OpLabel& label) {
+  require(output.bytes == static_cast<std::uint64_t>(size()) * input.bytes,
+          "all_gather: the output must hold exactly one input a rank");
+  const auto native = device.native_stream(stream);
+  require(native.present(), "copy engines gather device memory of the CUDA platform");
+  device.launch(
+      stream,
+      [this, handle = static_cast<cudaStream_t>(native.handle), input, output] {
+        gather_now(handle, input, output);
+      },
+      label);
+}
+
+void CopyEngineCommunicator::gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output) {
+  if (aborted_.load()) {
+    throw RunError(refuse(codes::kCollectiveFailed, "the communicator was aborted", where_,
+                          "see the log of this rank"));
+  }
+  const Shared& shared = find(input);
+  const auto offset = input.data - shared.mine.data;
+  const int me = rank();
+  const std::uint32_t number = ++sequence_;
+  const auto pull = [&](int from) {
+    check(cudaMemcpyAsync(output.data + static_cast<std::uint64_t>(from) * input.bytes,
+                          shared.pieces[static_cast<std::size_t>(from)] + offset, input.bytes,
+                          cudaMemcpyDeviceToDevice, stream),
+          "a piece cannot be pulled", where_);
+  };
+  for (int step = 1; step < size(); ++step) {
+    values_.write(stream, flags_.address((me + step) % size(), me, Flag::kLanded), number);
+  }
+  pull(me);
+  // Everybody begins with another peer, so that no link is asked by all at once.
+  for (int step = 1; step < size(); ++step) {
+    const int peer = (me + step) % size();
+    values_.wait(stream, flags_.address(me, peer, Flag::kLanded), number);
+    pull(peer);
+    values_.write(stream, flags_.address(peer, me, Flag::kTaken), number);
+  }
+  for (int step = 1; step < size(); ++step) {
+    values_.wait(stream, flags_.address(me, (me + step) % size(), Flag::kTaken), number);
+  }
+}
+
+void CopyEngineCommunicator::abort() noexcept {
+  aborted_.store(true);
+  flags_.release(rank(), sequence_ + kReleaseAhead);
+}
+
+}  // namespace dlo::comm

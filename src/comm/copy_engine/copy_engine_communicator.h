@@ -1,0 +1,71 @@
+// Owns: CopyEngineCommunicator, an AllGather among the GPUs of one node that takes no SM: each rank
+// pulls the others' pieces over NVLink with its copy engines, and streams wait for each other by
+// values in shared host memory. A collective kernel takes SMs from the compute beside it from its
+// start until the slowest peer has joined; this one takes none.
+// Deviates from vLLM-Omni: on one node the weight gather may run on copy engines instead of a
+// collective kernel.
+// Must not own: groups, input slots. Threading: gathers by the launching thread; abort() from any.
+// Failure: as comm/communicator.h. A stream whose peer is gone waits until abort() releases it;
+// host waits leave by deadline or by the failure signal. Every input is shared before it is used.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.h"
+#include "comm/copy_engine/flag_page.h"
+#include "comm/copy_engine/stream_values.h"
+
+namespace dlo::comm {
+
+//   rank r, comm stream, operation n:
+//     copy own piece to output[r]; landed[p][r] := n for every peer p
+//     for every peer p: wait landed[r][p] >= n; pull p's piece to output[p]; taken[p][r] := n
+//     for every peer p: wait taken[r][p] >= n          (then the input may be overwritten)
+class CopyEngineCommunicator : public Communicator {
+ public:
+  // Collective over `group`; all ranks get one answer. Codes: cuda_failed and those of the
+  // exchange.
+  [[nodiscard]] static Result<std::unique_ptr<Communicator>> make(
+      std::unique_ptr<ControlGroup> group, std::string where, Deadline deadline);
+  ~CopyEngineCommunicator() override;
+  CopyEngineCommunicator(const CopyEngineCommunicator&) = delete;
+  CopyEngineCommunicator& operator=(const CopyEngineCommunicator&) = delete;
+
+  [[nodiscard]] int rank() const override { return group_->rank(); }
+  [[nodiscard]] int size() const override { return group_->size(); }
+  void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
+                  DeviceSpan output, const platform::OpLabel& label) override;
+  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
+                                    Deadline deadline) override;
+  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override;
+  void abort() noexcept override;
+
+ private:
+  // One shared input and where the peers' counterparts are mapped here.
+  struct Shared {
+    DeviceSpan mine;
+    std::vector<void*> mapped;             // by rank, what was opened; null for this rank
+    std::vector<const std::byte*> pieces;  // by rank
+  };
+
+  CopyEngineCommunicator(std::unique_ptr<ControlGroup> group, std::string where, FlagPage flags,
+                         StreamValues values);
+  [[nodiscard]] std::string describe(const std::vector<DeviceSpan>& inputs) const;
+  void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
+  [[nodiscard]] const Shared& find(DeviceSpan input) const;
+  void gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output);
+  static void close(Shared& shared) noexcept;
+
+  std::unique_ptr<ControlGroup> group_;
+  std::string where_;
+  FlagPage flags_;
+  StreamValues values_;
+  std::vector<Shared> shared_;
+  std::uint32_t sequence_ = 0;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace dlo::comm
