@@ -101,7 +101,7 @@ TEST(Doctor, Accelerators_AreListedOrTheirAbsenceExplained) {
   accelerators.devices.push_back({0, "NVIDIA H200", "0000:1b:00.0", 140 * kGiB});
   accelerators.versions = "CUDA 13.0";
   const std::string text = doctor_text(facts, {}, accelerators);
-  EXPECT_NE(text.find("device 0 NVIDIA H200, 140.0 GiB, 0000:1b:00.0"), std::string::npos) << text;
+  EXPECT_NE(text.find("device 0 NVIDIA H200, 140.00 GiB, 0000:1b:00.0"), std::string::npos) << text;
   EXPECT_NE(text.find("platform cuda"), std::string::npos);
 }
 

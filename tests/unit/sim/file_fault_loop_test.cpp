@@ -11,6 +11,7 @@
 #include "platform/cpu/thread_executor.h"
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
+#include "tests/unit/sim/judged_resources.h"
 
 namespace dlo::engine {
 namespace {
@@ -30,9 +31,10 @@ class FileFaultLoopTest : public testing::Test {
          .folder = folder_,
          .count =
              [this](const telemetry::ProcessResources* before) {
-               return before == nullptr
-                          ? telemetry::count_resources(files_, {folder_}).value()
-                          : telemetry::count_settled(files_, {folder_}, *before, clock_).value();
+               return judged(
+                   before == nullptr
+                       ? telemetry::count_resources(files_, {folder_}).value()
+                       : telemetry::count_settled(files_, {folder_}, *before, clock_).value());
              }});
   }
 
