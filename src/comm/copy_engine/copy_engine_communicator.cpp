@@ -36,6 +36,19 @@ void check(cudaError_t status, const char* what, const std::string& where) {
   }
 }
 
+// A copy by a copy engine. cudaMemcpyAsync within one device is a kernel, which would wait for the
+// SMs that the compute has and then take them; only a batch of copies can be told to keep off.
+cudaError_t engine_copy(cudaStream_t stream, int ordinal, void* destination, const void* source,
+                        std::size_t bytes) {
+  cudaMemcpyAttributes attributes{};
+  attributes.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+  attributes.srcLocHint = {cudaMemLocationTypeDevice, ordinal};
+  attributes.dstLocHint = {cudaMemLocationTypeDevice, ordinal};
+  attributes.flags = cudaMemcpyFlagPreferOverlapWithCompute;
+  std::size_t first = 0;
+  return cudaMemcpyBatchAsync(&destination, &source, &bytes, 1, &attributes, &first, 1, stream);
+}
+
 }  // namespace
 
 CopyEngineCommunicator::CopyEngineCommunicator(std::unique_ptr<ControlGroup> group,
@@ -169,26 +182,24 @@ void CopyEngineCommunicator::all_gather(platform::Device& device, platform::Stre
   const auto native = device.native_stream(stream);
   require(native.present(), "copy engines gather device memory of the CUDA platform");
   device.launch(
-      stream,
-      [this, handle = static_cast<cudaStream_t>(native.handle), input, output] {
-        gather_now(handle, input, output);
-      },
-      label);
+      stream, [this, native, input, output] { gather_now(native, input, output); }, label);
 }
 
-void CopyEngineCommunicator::gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output) {
+void CopyEngineCommunicator::gather_now(const platform::NativeStream& native, DeviceSpan input,
+                                        DeviceSpan output) {
   if (aborted_.load()) {
     throw RunError(refuse(codes::kCollectiveFailed, "the communicator was aborted", where_,
                           "see the log of this rank"));
   }
+  auto* const stream = static_cast<cudaStream_t>(native.handle);
   const Shared& shared = find(input);
   const auto offset = input.data - shared.mine.data;
   const int me = rank();
   const std::uint32_t number = ++sequence_;
   const auto pull = [&](int from) {
-    check(cudaMemcpyAsync(output.data + static_cast<std::uint64_t>(from) * input.bytes,
-                          shared.pieces[static_cast<std::size_t>(from)] + offset, input.bytes,
-                          cudaMemcpyDeviceToDevice, stream),
+    check(engine_copy(stream, native.ordinal,
+                      output.data + static_cast<std::uint64_t>(from) * input.bytes,
+                      shared.pieces[static_cast<std::size_t>(from)] + offset, input.bytes),
           "a piece cannot be pulled", where_);
   };
   for (int step = 1; step < size(); ++step) {

@@ -56,7 +56,7 @@ class CopyEngineCommunicator : public Communicator {
   [[nodiscard]] std::string describe(const std::vector<DeviceSpan>& inputs) const;
   void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
   [[nodiscard]] const Shared& find(DeviceSpan input) const;
-  void gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output);
+  void gather_now(const platform::NativeStream& native, DeviceSpan input, DeviceSpan output);
   static void close(Shared& shared) noexcept;
 
   std::unique_ptr<ControlGroup> group_;
