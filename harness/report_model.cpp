@@ -74,7 +74,7 @@ Table refusal_table(const Results& results) {
 Table failure_table(const Results& results) {
   Table table{
       .title = "What fell short",
-      .lead = "Figures of these scenarios are not recorded: numbers count only after sanity.",
+      .lead = "Figures are recorded only of runs whose outcome, bytes and ledger were right.",
       .group_title = "",
       .columns = {{"scenario", ColumnKind::kShort},
                   {"expected", ColumnKind::kText},
