@@ -36,6 +36,10 @@ class MpiWorldTest : public testing::Test {
 TEST_F(MpiWorldTest, Gather_PlacesEveryRank) {
   test_support::check_gather_places_every_rank(*world(), clock());
 }
+TEST_F(MpiWorldTest, RanksOfOneNode_AreCountedFromZero) {
+  EXPECT_EQ(world()->node_place().local_rank, world()->rank());
+  EXPECT_EQ(world()->node_place().local_size, world()->size());
+}
 TEST_F(MpiWorldTest, GridGroups_StayApart) {
   test_support::check_grid_groups_stay_apart(*world(), clock());
 }

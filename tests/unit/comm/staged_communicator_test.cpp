@@ -1,0 +1,64 @@
+// Goal: a gather that goes through host memory places every rank's bytes as a direct one does, and
+// memory that cannot be had fails the device by name.
+// Method: the suite of all worlds on a world whose communicators are staged, ranks as threads.
+#include "comm/staged_communicator.h"
+
+#include <gtest/gtest.h>
+
+#include "base/codes.h"
+#include "comm/forwarding_world.h"
+#include "platform/cpu/cpu_device.h"
+#include "platform/posix/steady_clock.h"
+#include "tests/support/comm_suite.h"
+#include "tests/support/thread_ranks.h"
+
+namespace dlo::comm {
+namespace {
+
+class StagedWorld : public ForwardingWorld {
+ public:
+  using ForwardingWorld::ForwardingWorld;
+
+  Result<std::unique_ptr<Communicator>> make_communicator(const std::vector<int>& ranks,
+                                                          std::string_view purpose,
+                                                          Deadline deadline,
+                                                          Nanoseconds timeout) override {
+    auto made = inner().make_communicator(ranks, purpose, deadline, timeout);
+    if (!made.ok()) {
+      return made.refusal();
+    }
+    return std::unique_ptr<Communicator>(
+        std::make_unique<StagedCommunicator>(std::move(made).value()));
+  }
+};
+
+TEST(StagedCommunicator, Gather_PlacesEveryRank) {
+  for (const int ranks : {1, 2, 3}) {
+    platform::SteadyClock clock;
+    auto worlds = make_thread_world(ranks, clock);
+    test_support::run_ranks(worlds, [&](World& world) {
+      StagedWorld staged(world);
+      test_support::check_gather_places_every_rank(staged, clock);
+    });
+  }
+}
+
+TEST(StagedCommunicator, NoStagingMemory_FailsTheDeviceByName) {
+  platform::SteadyClock clock;
+  const auto worlds = make_thread_world(1, clock);
+  const auto deadline = Deadline::after(clock.now(), 10 * kSecond);
+  StagedCommunicator staged(
+      worlds.front()->make_communicator({0}, "staged", deadline, 10 * kSecond).value());
+  platform::CpuDeviceOptions options;
+  options.pinned_budget_bytes = 256;
+  const auto device = platform::make_cpu_device(options, clock, worlds.front()->failure_signal());
+  const auto memory = device->allocate_device(1024, platform::MemoryPurpose::kSlot).value();
+  staged.all_gather(*device, platform::StreamKind::kComm, memory->span().subspan(0, 512),
+                    memory->span().subspan(512, 512), {});
+  EXPECT_FALSE(device->synchronize(deadline).ok());
+  ASSERT_TRUE(device->failure().has_value());
+  EXPECT_EQ(device->failure()->code, codes::kPinFailed);
+}
+
+}  // namespace
+}  // namespace dlo::comm
