@@ -47,15 +47,15 @@ TEST(TransferPlan, RankLocal_MovesEveryPaddedBlockOncePerForward) {
 TEST(TransferPlan, AllGatherInChunks_MovesShardsAndReceivesTheRest) {
   const SyntheticModel model(uniform_shape(1, 3, 2000));  // padded to 2048, shards of 1024
   auto config = test::all_gather_config();
-  config.chunk_bytes = 768;  // pieces of 768 and 256
+  config.chunk_bytes = 768;  // two even pieces of 512
   config.input_slots = 3;
   const auto plan = plan_of(config, model);
   EXPECT_EQ(plan.effective.transfer, Transfer::kAllGather);
   EXPECT_EQ(plan.effective.group_size, 2U);
   EXPECT_EQ(plan.effective.chunk_bytes, 768U);
   EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{6, 3072, 6, 3072}}));
-  EXPECT_EQ(plan.memory.input_slot_bytes, 768U);
-  EXPECT_EQ(plan.memory.device_limit_bytes(), 2 * 2048U + 3 * 768U);
+  EXPECT_EQ(plan.memory.input_slot_bytes, 512U);
+  EXPECT_EQ(plan.memory.device_limit_bytes(), 2 * 2048U + 3 * 512U);
   EXPECT_EQ(plan.memory.pinned_bytes(), 3072U) << "half of the model on each of two ranks";
 }
 
