@@ -135,7 +135,11 @@ class Expectation {
     }
     op(OpKind::kWait, StreamKind::kComm, whole(Site::kFreeWait));
     const auto shard = round_up(bytes, shape_.group_size * 256) / shape_.group_size;
-    const auto step = shape_.chunk_bytes == 0 ? shard : shape_.chunk_bytes;
+    // Even pieces: one more of them until they fit.
+    auto step = shard;
+    for (std::uint64_t count = 2; shape_.chunk_bytes != 0 && step > shape_.chunk_bytes; ++count) {
+      step = round_up((shard + count - 1) / count, 256);
+    }
     std::int32_t chunk = 0;
     for (std::uint64_t done = 0; done < shard; done += step, ++chunk, ++pieces_) {
       const auto piece = std::min(step, shard - done);
