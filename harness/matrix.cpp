@@ -48,7 +48,7 @@ Result<std::vector<Axis>> read_axes(const Json& document, const std::string& whe
 
 // "dp2", "all_gather", "chunk4096", "whole", "depth2", "blocks5", "F32", "steps=3".
 std::string axis_token(const std::string& axis, const Json& value) {
-  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (axis == "transfer" || axis == "dtype" || axis == "preset") {
     return text;
   }

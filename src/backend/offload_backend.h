@@ -81,8 +81,9 @@ class OffloadBackend {
   [[nodiscard]] Traffic planned_traffic(const std::vector<std::uint64_t>& forwards) const;
   // Loads that were not refills: group-first entries and skipped or repeated blocks.
   [[nodiscard]] std::uint64_t repair_count() const;
-  // Steps in the order they were taken: "prepare", "vote", "agree", "share inputs", "commit", "disable: drain
-  // streams", "disable: placeholders", "disable: end hot path", "disable: free buffers".
+  // Steps in the order they were taken: "prepare", "vote", "agree", "share inputs", "commit",
+  // "disable: drain streams", "disable: placeholders", "disable: end hot path", "disable: free
+  // buffers".
   [[nodiscard]] const std::vector<std::string>& steps() const;
 
  private:
