@@ -28,10 +28,10 @@ using DeviceDecorator = std::function<std::unique_ptr<platform::Device>(
 struct RankVerdict {
   std::string code;  // of the refusal it ended with; empty: it finished
   std::string message;
-  std::uint64_t strike_count = 0;              // faults that struck on this rank
-  std::string struck_code;                     // code of the first
+  std::uint64_t strike_count = 0;                            // faults that struck on this rank
+  std::string struck_code;                                   // code of the first
   std::vector<std::pair<std::string, std::string>> strikes;  // each: call site and code
-  std::map<std::string, std::uint64_t> sites;  // calls by call site, with faults only
+  std::map<std::string, std::uint64_t> sites;                // calls by call site, with faults only
   // disable() gave up buffers under a stream that was still busy: on purpose, and said so.
   bool abandoned_buffers = false;
 };

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include "platform/memory_ledger.h"
 #include "platform/cpu/stream_set.h"
+#include "platform/memory_ledger.h"
 
 namespace dlo::platform {
 
