@@ -61,7 +61,8 @@ std::optional<Refusal> find_unknown_key(const nlohmann::json& schema, const Json
                     fmt::format("unknown key '{}' at {}", key, place.empty() ? "/" : place), where,
                     suggest_name(key, known));
     }
-    auto found = find_unknown_key(properties.at(key), value, place + "/" + key, where);
+    auto found =
+        find_unknown_key(properties.at(key), value, fmt::format("{}/{}", place, key), where);
     if (found) {
       return found;
     }

@@ -79,6 +79,7 @@ std::string fault_text(const engine::FaultSummary& summary) {
       summary.different_bytes, summary.leaked, summary.otherwise_wrong);
   for (const auto& [site, coverage] : summary.sites) {
     std::vector<std::string> codes;
+    codes.reserve(coverage.injected.size());
     for (const auto& [code, count] : coverage.injected) {
       codes.push_back(fmt::format("{} {}", code, count));
     }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/codes.h"
 
@@ -90,6 +91,7 @@ class SimControlGroup : public ControlGroup {
                     fmt::format("rank {}, {}", world_rank_, name_), "look for a stuck peer");
     }
     std::vector<std::string> texts;
+    texts.reserve(state.texts.size());
     for (const auto& text : state.texts) {
       texts.push_back(*text);
     }
@@ -238,10 +240,8 @@ class SimWorld : public World {
 
  private:
   static SimControlGroup make_control(SimFabric& fabric, int rank) {
-    std::vector<int> all;
-    for (int r = 0; r < fabric.rank_count(); ++r) {
-      all.push_back(r);
-    }
+    std::vector<int> all(static_cast<std::size_t>(fabric.rank_count()));
+    std::iota(all.begin(), all.end(), 0);
     return SimControlGroup(fabric, all, rank, group_name(all, "world"));
   }
 

@@ -81,6 +81,7 @@ Result<std::vector<std::string>> ExchangePoint::outcome(const Round& round) cons
     }
   }
   std::vector<std::string> texts;
+  texts.reserve(round.texts.size());
   for (const auto& text : round.texts) {
     texts.push_back(*text);
   }
