@@ -43,7 +43,7 @@ void StagedCommunicator::all_gather(platform::Device& device, platform::StreamKi
   const ByteSpan mine = input_->span().first(input.bytes);
   const ByteSpan all = output_->span().first(output.bytes);
   device.copy_to_host(stream, mine, input, staging);
-  inner_->all_gather(device, stream, DeviceSpan{mine.data(), mine.size()},
+  inner().all_gather(device, stream, DeviceSpan{mine.data(), mine.size()},
                      DeviceSpan{all.data(), all.size()}, label);
   device.copy_to_device(stream, output, all, staging);
 }

@@ -8,27 +8,23 @@
 
 #include <memory>
 
-#include "comm/communicator.h"
+#include "comm/forwarding_communicator.h"
 
 namespace dlo::comm {
 
-class StagedCommunicator : public Communicator {
+class StagedCommunicator : public ForwardingCommunicator {
  public:
   // Precondition: inner is not null. Gathers are issued on one stream of one device, which outlives
   // the communicator.
-  explicit StagedCommunicator(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
+  using ForwardingCommunicator::ForwardingCommunicator;
 
-  [[nodiscard]] int rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
-  void abort() noexcept override { inner_->abort(); }
 
  private:
   // Room for `input_bytes` and for all ranks' together.
   [[nodiscard]] Status reserve(platform::Device& device, std::uint64_t input_bytes);
 
-  std::unique_ptr<Communicator> inner_;
   std::unique_ptr<platform::HostBuffer> input_;
   std::unique_ptr<platform::HostBuffer> output_;
   // Outgrown buffers that enqueued operations may still use.

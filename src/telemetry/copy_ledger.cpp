@@ -37,7 +37,7 @@ void LedgerCommunicator::all_gather(platform::Device& device, platform::StreamKi
                                     DeviceSpan input, DeviceSpan output,
                                     const platform::OpLabel& label) {
   ledger_->add(label.site, stream, output.bytes - input.bytes);
-  inner_->all_gather(device, stream, input, output, label);
+  inner().all_gather(device, stream, input, output, label);
 }
 
 }  // namespace dlo::telemetry

@@ -10,7 +10,7 @@
 #include <array>
 #include <memory>
 
-#include "comm/communicator.h"
+#include "comm/forwarding_communicator.h"
 #include "platform/forwarding_device.h"
 
 namespace dlo::telemetry {
@@ -51,27 +51,16 @@ class LedgerDevice : public platform::ForwardingDevice {
 };
 
 // Enters every gather. The ledger outlives the decorator.
-class LedgerCommunicator : public comm::Communicator {
+class LedgerCommunicator : public comm::ForwardingCommunicator {
  public:
   // Precondition: inner is not null.
   LedgerCommunicator(std::unique_ptr<comm::Communicator> inner, CopyLedger& ledger)
-      : inner_(std::move(inner)), ledger_(&ledger) {}
+      : ForwardingCommunicator(std::move(inner)), ledger_(&ledger) {}
 
-  [[nodiscard]] int rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
-  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
-                                    Deadline deadline) override {
-    return inner_->share_inputs(inputs, deadline);
-  }
-  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
-    inner_->forget_inputs(inputs);
-  }
-  void abort() noexcept override { inner_->abort(); }
 
  private:
-  std::unique_ptr<comm::Communicator> inner_;
   CopyLedger* ledger_;
 };
 

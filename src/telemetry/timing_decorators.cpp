@@ -46,11 +46,11 @@ void TimingDevice::launch(StreamKind stream, platform::StreamTask task, const Op
 void TimingCommunicator::all_gather(platform::Device& device, StreamKind stream, DeviceSpan input,
                                     DeviceSpan output, const OpLabel& label) {
   if (!timing_->on()) {
-    inner_->all_gather(device, stream, input, output, label);
+    inner().all_gather(device, stream, input, output, label);
     return;
   }
   const auto entry = timing_->open(Kind::kGather, stream, label, output.bytes);
-  inner_->all_gather(device, stream, input, output, label);
+  inner().all_gather(device, stream, input, output, label);
   timing_->close(entry);
 }
 

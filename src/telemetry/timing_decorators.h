@@ -7,7 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "comm/communicator.h"
+#include "comm/forwarding_communicator.h"
 #include "platform/forwarding_device.h"
 #include "telemetry/block_timing.h"
 
@@ -31,27 +31,16 @@ class TimingDevice : public platform::ForwardingDevice {
   BlockTiming* timing_;
 };
 
-class TimingCommunicator : public comm::Communicator {
+class TimingCommunicator : public comm::ForwardingCommunicator {
  public:
   // Precondition: inner is not null.
   TimingCommunicator(std::unique_ptr<comm::Communicator> inner, BlockTiming& timing)
-      : inner_(std::move(inner)), timing_(&timing) {}
+      : ForwardingCommunicator(std::move(inner)), timing_(&timing) {}
 
-  [[nodiscard]] int rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
-  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
-                                    Deadline deadline) override {
-    return inner_->share_inputs(inputs, deadline);
-  }
-  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
-    inner_->forget_inputs(inputs);
-  }
-  void abort() noexcept override { inner_->abort(); }
 
  private:
-  std::unique_ptr<comm::Communicator> inner_;
   BlockTiming* timing_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/forwarding_communicator.h"
 #include "comm/forwarding_world.h"
 
 namespace dlo::comm {
@@ -32,13 +33,11 @@ class FaultingControlGroup : public ControlGroup {
   FaultInjector* injector_;
 };
 
-class FaultingCommunicator : public Communicator {
+class FaultingCommunicator : public ForwardingCommunicator {
  public:
   FaultingCommunicator(std::unique_ptr<Communicator> inner, FaultInjector& injector)
-      : inner_(std::move(inner)), injector_(&injector) {}
+      : ForwardingCommunicator(std::move(inner)), injector_(&injector) {}
 
-  [[nodiscard]] int rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override {
     if (auto refusal =
@@ -48,19 +47,10 @@ class FaultingCommunicator : public Communicator {
           stream, [shared] { throw RunError(*shared); }, label);
       return;
     }
-    inner_->all_gather(device, stream, input, output, label);
+    inner().all_gather(device, stream, input, output, label);
   }
-  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
-                                    Deadline deadline) override {
-    return inner_->share_inputs(inputs, deadline);
-  }
-  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
-    inner_->forget_inputs(inputs);
-  }
-  void abort() noexcept override { inner_->abort(); }
 
  private:
-  std::unique_ptr<Communicator> inner_;
   FaultInjector* injector_;
 };
 

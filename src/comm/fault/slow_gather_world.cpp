@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "comm/forwarding_communicator.h"
 #include "comm/forwarding_world.h"
 #include "platform/clock.h"
 
@@ -9,31 +10,20 @@ namespace dlo::comm {
 
 namespace {
 
-class SlowCommunicator : public Communicator {
+class SlowCommunicator : public ForwardingCommunicator {
  public:
   SlowCommunicator(std::unique_ptr<Communicator> inner, Nanoseconds delay)
-      : inner_(std::move(inner)), delay_(delay) {}
+      : ForwardingCommunicator(std::move(inner)), delay_(delay) {}
 
-  [[nodiscard]] int rank() const override { return inner_->rank(); }
-  [[nodiscard]] int size() const override { return inner_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override {
     platform::Clock& time = device.clock();
-    device.launch(
+    device.launch_host(
         stream, [&time, delay = delay_] { time.sleep(delay); }, label);
-    inner_->all_gather(device, stream, input, output, label);
+    inner().all_gather(device, stream, input, output, label);
   }
-  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
-                                    Deadline deadline) override {
-    return inner_->share_inputs(inputs, deadline);
-  }
-  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
-    inner_->forget_inputs(inputs);
-  }
-  void abort() noexcept override { inner_->abort(); }
 
  private:
-  std::unique_ptr<Communicator> inner_;
   Nanoseconds delay_;
 };
 

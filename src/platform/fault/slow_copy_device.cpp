@@ -10,7 +10,7 @@ SlowCopyDevice::SlowCopyDevice(std::unique_ptr<Device> inner, Nanoseconds delay)
 void SlowCopyDevice::copy_to_device(StreamKind stream, DeviceSpan destination, ConstByteSpan source,
                                     const OpLabel& label) {
   Clock& time = clock();
-  inner().launch(
+  inner().launch_host(
       stream, [&time, delay = delay_] { time.sleep(delay); }, label);
   inner().copy_to_device(stream, destination, source, label);
 }

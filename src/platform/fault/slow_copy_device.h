@@ -9,7 +9,7 @@ namespace dlo::platform {
 
 class SlowCopyDevice : public ForwardingDevice {
  public:
-  // Every copy_to_device takes at least `delay`. A launch of its own label precedes each copy.
+  // Every copy_to_device takes at least `delay`. A host task of its label precedes each copy.
   SlowCopyDevice(std::unique_ptr<Device> inner, Nanoseconds delay);
 
   void copy_to_device(StreamKind stream, DeviceSpan destination, ConstByteSpan source,

@@ -17,26 +17,14 @@
 #include "base/error.h"
 #include "platform/cuda/cuda_inventory.h"
 #include "platform/posix/steady_clock.h"
+#include "tests/support/gate.h"
 
 namespace dlo::platform {
 namespace {
 
+using test_support::Gate;
+
 constexpr OpLabel kLabel{Site::kCompute, 0, 5, 1, -1};
-
-// Holds a stream back until it is opened; opens itself when a test fails before it does.
-class Gate {
- public:
-  ~Gate() { open(); }
-  void open() { open_.store(true); }
-  void pass() const {
-    while (!open_.load()) {
-      std::this_thread::yield();
-    }
-  }
-
- private:
-  std::atomic<bool> open_{false};
-};
 
 class CudaDeviceTest : public testing::Test {
  protected:

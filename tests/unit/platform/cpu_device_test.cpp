@@ -15,25 +15,14 @@
 #include "base/codes.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/allocation_counter.h"
+#include "tests/support/gate.h"
 
 namespace dlo::platform {
 namespace {
 
+using test_support::Gate;
+
 constexpr OpLabel kLabel{Site::kCompute, 0, 5, 1, -1};
-
-// Holds a stream back until it is opened.
-class Gate {
- public:
-  void open() { open_.store(true); }
-  void pass() const {
-    while (!open_.load()) {
-      std::this_thread::yield();
-    }
-  }
-
- private:
-  std::atomic<bool> open_{false};
-};
 
 class CpuDeviceTest : public testing::Test {
  protected:
