@@ -137,6 +137,7 @@ Status DeviceStore::place(platform::Device& device, contracts::HostTensors& tens
 }
 
 void DeviceStore::abandon() noexcept {
+  input_slots_.clear();  // nobody forgets what a stream may still read
   for (auto& buffer : buffers_) {
     give_up(std::move(buffer));
   }

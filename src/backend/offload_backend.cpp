@@ -1,9 +1,10 @@
 #include "backend/offload_backend.h"
 
+#include <exception>
 #include <utility>
 
 #include "backend/session.h"
-#include "base/codes.h"
+#include "base/thrown_refusal.h"
 
 namespace dlo::backend {
 
@@ -14,15 +15,8 @@ template <typename Step>
 Status guarded(const char* name, const Step& step) noexcept {
   try {
     return step();
-  } catch (const RunError& error) {
-    return error.refusal();
-  } catch (const Error& error) {
-    return refuse(error.code(), error.what(), name, "report this defect");
-  } catch (const std::bad_alloc&) {
-    return refuse(codes::kHostOutOfMemory, "an allocation of host memory failed", name,
-                  "free host memory");
-  } catch (const std::exception& error) {
-    return refuse(codes::kInternal, error.what(), name, "report this defect");
+  } catch (...) {
+    return thrown_refusal(std::current_exception(), name);
   }
 }
 

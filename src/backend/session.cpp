@@ -140,7 +140,9 @@ Status Session::vote(const Status& mine) {
   }
   if (status.ok()) {
     step("share inputs");
-    status = request_.weight_communicator->share_inputs(device_store_->input_slots(), bound);
+    const auto shared = request_.weight_communicator->share_inputs(
+        request_.device, device_store_->input_slots(), bound);
+    status = comm::vote(*request_.weight_control, "inputs", shared, bound);
   }
   if (!status.ok() && status.refusal().code == codes::kDeadlineExceeded) {
     raise(status.refusal());
@@ -185,11 +187,15 @@ Status Session::retire() {
 
 bool Session::drain() {
   auto& device = request_.device;
-  // A gather whose peer is gone does not end by itself on every platform.
-  if (request_.weight_communicator != nullptr &&
-      (device.failure().has_value() || request_.context.failure_signal->poll().has_value())) {
-    request_.weight_communicator->abort();
-  }
+  // A gather whose peer is gone does not end by itself on every platform, and what a peer's stream
+  // had queued may undo an abort.
+  const auto end_gathers = [this, &device] {
+    if (request_.weight_communicator != nullptr &&
+        (device.failure().has_value() || request_.context.failure_signal->poll().has_value())) {
+      request_.weight_communicator->abort();
+    }
+  };
+  end_gathers();
   for (std::size_t s = 0; s < drained_.size(); ++s) {
     device.record(drained_[s], kStreams[s], OpLabel{Site::kDrain, -1, -1, -1, -1});
   }
@@ -198,6 +204,7 @@ bool Session::drain() {
     // Not wait_host(): it leaves at once when the device or a peer has failed, while operations
     // that touch our buffers may still run.
     while (!device.query(event)) {
+      end_gathers();
       if (bound.expired(device.clock().now())) {
         return false;
       }
@@ -238,7 +245,7 @@ void Session::end_hot_path() noexcept {
 
 void Session::free_buffers() noexcept {
   if (request_.weight_communicator != nullptr && device_store_) {
-    request_.weight_communicator->forget_inputs(device_store_->input_slots());
+    request_.weight_communicator->forget_inputs(device_store_->input_slots(), deadline());
   }
   device_store_.reset();
   host_store_.reset();

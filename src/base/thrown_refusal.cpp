@@ -1,5 +1,6 @@
 #include "base/thrown_refusal.h"
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,9 @@ Refusal thrown_refusal(const std::exception_ptr& thrown, std::string_view where)
     return error.refusal();
   } catch (const Error& error) {
     return with_code(error.code(), error.what(), std::string(where) + ", " + error.site_text());
+  } catch (const std::bad_alloc&) {
+    return refuse(codes::kHostOutOfMemory, "an allocation of host memory failed",
+                  std::string(where), "free host memory, use more ranks or a smaller model");
   } catch (const std::exception& error) {
     return with_code(codes::kInternal, error.what(), std::string(where));
   } catch (...) {

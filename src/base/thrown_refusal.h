@@ -9,7 +9,8 @@
 
 namespace dlo {
 
-// Of a RunError its own refusal; of another Error its code and site; internal_error otherwise.
+// Of a RunError its own refusal; of another Error its code and site; of std::bad_alloc
+// host_out_of_memory; internal_error otherwise.
 // `where` is what was being done. Precondition: `thrown` is not null.
 [[nodiscard]] Refusal thrown_refusal(const std::exception_ptr& thrown, std::string_view where);
 

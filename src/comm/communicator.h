@@ -34,15 +34,21 @@ class Communicator {
                           DeviceSpan output, const platform::OpLabel& label) = 0;
 
   // Set-up, collective: `inputs` of this rank, the k-th like the k-th of every other, are what
-  // later gathers read. All ranks get one answer. Most communicators need not know.
-  [[nodiscard]] virtual Status share_inputs(const std::vector<DeviceSpan>& /*inputs*/,
+  // later gathers read. The answer is this rank's: callers vote on it. Most communicators need not
+  // know.
+  [[nodiscard]] virtual Status share_inputs(platform::Device& /*device*/,
+                                            const std::vector<DeviceSpan>& /*inputs*/,
                                             Deadline /*deadline*/) {
     return {};
   }
-  // Before shared inputs are freed, with no gather of theirs in flight. Never throws.
-  virtual void forget_inputs(const std::vector<DeviceSpan>& /*inputs*/) noexcept {}
+  // Collective, before shared inputs are freed, with no gather of theirs in flight: behind it no
+  // peer knows them any more, unless the deadline or a failure ended it early. Never throws.
+  virtual void forget_inputs(const std::vector<DeviceSpan>& /*inputs*/,
+                             Deadline /*deadline*/) noexcept {}
 
-  // Ends every present and future operation with collective_failed. Idempotent, any thread.
+  // Future operations end with collective_failed; present ones end, and what they leave in their
+  // outputs is void: who aborts has failed, and raises that before. Idempotent, and to be repeated
+  // while a wait goes on. Launching thread, or any thread where a class says so.
   virtual void abort() noexcept = 0;
 };
 

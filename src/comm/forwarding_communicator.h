@@ -22,12 +22,12 @@ class ForwardingCommunicator : public Communicator {
                   DeviceSpan output, const platform::OpLabel& label) override {
     inner_->all_gather(device, stream, input, output, label);
   }
-  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
+  [[nodiscard]] Status share_inputs(platform::Device& device, const std::vector<DeviceSpan>& inputs,
                                     Deadline deadline) override {
-    return inner_->share_inputs(inputs, deadline);
+    return inner_->share_inputs(device, inputs, deadline);
   }
-  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override {
-    inner_->forget_inputs(inputs);
+  void forget_inputs(const std::vector<DeviceSpan>& inputs, Deadline deadline) noexcept override {
+    inner_->forget_inputs(inputs, deadline);
   }
   void abort() noexcept override { inner_->abort(); }
 

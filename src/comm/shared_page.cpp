@@ -17,44 +17,45 @@ namespace dlo::comm {
 
 namespace {
 
-Refusal page_refusal(std::string_view call, int error_number) {
+Refusal page_refusal(const std::string& name, std::string_view call, int error_number) {
   return refuse(codes::kInternal, fmt::format("{} failed: {}", call, errno_name(error_number)),
-                "the shared page of the failure board",
+                "the shared page of the " + name,
                 "check that all ranks run as one user in one container");
 }
 
 }  // namespace
 
-Result<SharedPage> SharedPage::map(int descriptor, std::uint64_t bytes) {
+Result<SharedPage> SharedPage::map(const std::string& name, int descriptor, std::uint64_t bytes) {
   void* const start = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (start == MAP_FAILED) {
     const int error_number = errno;
     ::close(descriptor);
-    return page_refusal("mmap", error_number);
+    return page_refusal(name, "mmap", error_number);
   }
   return SharedPage(descriptor, ByteSpan(static_cast<std::byte*>(start), bytes));
 }
 
-Result<SharedPage> SharedPage::create(std::uint64_t bytes) {
-  const int descriptor = ::memfd_create("dlo-failure-board", MFD_CLOEXEC);
+Result<SharedPage> SharedPage::create(const std::string& name, std::uint64_t bytes) {
+  const int descriptor = ::memfd_create(("dlo " + name).c_str(), MFD_CLOEXEC);
   if (descriptor < 0) {
-    return page_refusal("memfd_create", errno);
+    return page_refusal(name, "memfd_create", errno);
   }
   if (::ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) {
     const int error_number = errno;
     ::close(descriptor);
-    return page_refusal("ftruncate", error_number);
+    return page_refusal(name, "ftruncate", error_number);
   }
-  return map(descriptor, bytes);
+  return map(name, descriptor, bytes);
 }
 
-Result<SharedPage> SharedPage::open(int pid, int descriptor, std::uint64_t bytes) {
+Result<SharedPage> SharedPage::open(const std::string& name, int pid, int descriptor,
+                                    std::uint64_t bytes) {
   const auto path = fmt::format("/proc/{}/fd/{}", pid, descriptor);
   const int opened = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (opened < 0) {
-    return page_refusal("open " + path, errno);
+    return page_refusal(name, "open " + path, errno);
   }
-  auto page = map(opened, bytes);
+  auto page = map(name, opened, bytes);
   if (page.ok()) {
     page->close_descriptor();
   }

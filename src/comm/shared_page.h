@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -14,9 +15,11 @@ namespace dlo::comm {
 class SharedPage {
  public:
   // A new page; `descriptor()` stays open until close_descriptor, for others to open it.
-  [[nodiscard]] static Result<SharedPage> create(std::uint64_t bytes);
+  // `name` shows in /proc and in refusals: "failure board".
+  [[nodiscard]] static Result<SharedPage> create(const std::string& name, std::uint64_t bytes);
   // The page behind descriptor `descriptor` of process `pid` of this node.
-  [[nodiscard]] static Result<SharedPage> open(int pid, int descriptor, std::uint64_t bytes);
+  [[nodiscard]] static Result<SharedPage> open(const std::string& name, int pid, int descriptor,
+                                               std::uint64_t bytes);
 
   ~SharedPage();
   SharedPage(SharedPage&& other) noexcept;
@@ -31,7 +34,8 @@ class SharedPage {
 
  private:
   SharedPage(int descriptor, ByteSpan bytes) : descriptor_(descriptor), bytes_(bytes) {}
-  [[nodiscard]] static Result<SharedPage> map(int descriptor, std::uint64_t bytes);
+  [[nodiscard]] static Result<SharedPage> map(const std::string& name, int descriptor,
+                                              std::uint64_t bytes);
 
   int descriptor_ = -1;
   ByteSpan bytes_;

@@ -1,6 +1,6 @@
 #include "comm/staged_communicator.h"
 
-#include <memory>
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -9,22 +9,26 @@ namespace dlo::comm {
 
 using platform::MemoryPurpose;
 
-Status StagedCommunicator::reserve(platform::Device& device, std::uint64_t input_bytes) {
-  if (input_ != nullptr && input_->span().size() >= input_bytes) {
-    return {};
+Status StagedCommunicator::share_inputs(platform::Device& device,
+                                        const std::vector<DeviceSpan>& inputs, Deadline deadline) {
+  std::uint64_t largest_bytes = 0;
+  for (const auto& input : inputs) {
+    largest_bytes = std::max(largest_bytes, input.bytes);
   }
-  auto input = device.allocate_pinned(input_bytes, MemoryPurpose::kStaging);
-  if (!input.ok()) {
-    return input.refusal();
+  if (input_ == nullptr || input_->span().size() < largest_bytes) {
+    auto input = device.allocate_pinned(largest_bytes, MemoryPurpose::kStaging);
+    if (!input.ok()) {
+      return input.refusal();
+    }
+    auto output = device.allocate_pinned(largest_bytes * static_cast<std::uint64_t>(size()),
+                                         MemoryPurpose::kStaging);
+    if (!output.ok()) {
+      return output.refusal();
+    }
+    input_ = std::move(input).value();
+    output_ = std::move(output).value();
   }
-  auto output = device.allocate_pinned(input_bytes * static_cast<std::uint64_t>(size()),
-                                       MemoryPurpose::kStaging);
-  if (!output.ok()) {
-    return output.refusal();
-  }
-  outgrown_.push_back(std::exchange(input_, std::move(input).value()));
-  outgrown_.push_back(std::exchange(output_, std::move(output).value()));
-  return {};
+  return ForwardingCommunicator::share_inputs(device, inputs, deadline);
 }
 
 void StagedCommunicator::all_gather(platform::Device& device, platform::StreamKind stream,
@@ -32,12 +36,8 @@ void StagedCommunicator::all_gather(platform::Device& device, platform::StreamKi
                                     const platform::OpLabel& label) {
   require(output.bytes == static_cast<std::uint64_t>(size()) * input.bytes,
           "all_gather: the output must hold exactly one input a rank");
-  if (const Status reserved = reserve(device, input.bytes); !reserved.ok()) {
-    const auto refusal = std::make_shared<const Refusal>(reserved.refusal());
-    device.launch(
-        stream, [refusal] { throw RunError(*refusal); }, label);
-    return;
-  }
+  require(input_ != nullptr && input.bytes <= input_->span().size(),
+          "all_gather: no input of this size was shared");
   platform::OpLabel staging = label;
   staging.site = platform::Site::kGatherStaging;
   const ByteSpan mine = input_->span().first(input.bytes);

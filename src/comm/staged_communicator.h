@@ -2,8 +2,8 @@
 // reach: each gather goes device -> pinned host memory -> the host communicator -> device, in
 // stream order. For more ranks than accelerators; made for reach, not for speed.
 // Must not own: the exchange (the communicator below, whose gathers run as host tasks).
-// Threading and failure: those of the communicator below. Staging memory grows at the first gather
-// of a larger size and allocates then; refused memory fails the device.
+// Threading and failure: those of the communicator below. Staging memory is pinned when the inputs
+// are shared, for the largest of them; afterwards nothing allocates.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,16 @@ class StagedCommunicator : public ForwardingCommunicator {
   // the communicator.
   using ForwardingCommunicator::ForwardingCommunicator;
 
+  // LogicError for an input that is larger than every shared one.
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
+  // Codes: pin_failed.
+  [[nodiscard]] Status share_inputs(platform::Device& device, const std::vector<DeviceSpan>& inputs,
+                                    Deadline deadline) override;
 
  private:
-  // Room for `input_bytes` and for all ranks' together.
-  [[nodiscard]] Status reserve(platform::Device& device, std::uint64_t input_bytes);
-
   std::unique_ptr<platform::HostBuffer> input_;
-  std::unique_ptr<platform::HostBuffer> output_;
-  // Outgrown buffers that enqueued operations may still use.
-  std::vector<std::unique_ptr<platform::HostBuffer>> outgrown_;
+  std::unique_ptr<platform::HostBuffer> output_;  // of all ranks
 };
 
 }  // namespace dlo::comm

@@ -46,8 +46,8 @@ Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const Calibrati
     *buffer = std::move(made).value();
   }
   if (seams.weight_communicator != nullptr) {
-    auto shared =
-        seams.weight_communicator->share_inputs({bench->piece_->span()}, bench->deadline());
+    auto shared = seams.weight_communicator->share_inputs(seams.device, {bench->piece_->span()},
+                                                          bench->deadline());
     if (!shared.ok()) {
       return shared.refusal();
     }
@@ -57,7 +57,7 @@ Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const Calibrati
 
 CalibrationBench::~CalibrationBench() {
   if (seams_.weight_communicator != nullptr && piece_ != nullptr) {
-    seams_.weight_communicator->forget_inputs({piece_->span()});
+    seams_.weight_communicator->forget_inputs({piece_->span()}, deadline());
   }
 }
 
@@ -127,7 +127,12 @@ Result<std::vector<double>> CalibrationBench::share(std::string_view where, doub
 }
 
 Status CalibrationBench::finish() {
-  return seams_.device.synchronize(deadline());
+  Status status = seams_.device.synchronize(deadline());
+  // The buffers go next, and a stream that waits for a peer would hold their frees.
+  if (!status.ok() && seams_.weight_communicator != nullptr) {
+    seams_.weight_communicator->abort();
+  }
+  return status;
 }
 
 Deadline CalibrationBench::deadline() const {

@@ -118,8 +118,9 @@ class Device {
   virtual void copy_to_host(StreamKind stream, ByteSpan destination, DeviceSpan source,
                             const OpLabel& label) = 0;
   // Runs `task` as an operation of `stream`: on that stream's thread (cpu), when the schedule
-  // reaches it (sim), at once under a guard for the platform's stream (cuda). An exception of the
-  // task fails the device with its code.
+  // reaches it (sim), at once (cuda: whoever enqueues there chooses native_stream(), as
+  // model/torch_session does once for a thread). An exception of the task fails the device with its
+  // code.
   virtual void launch(StreamKind stream, StreamTask task, const OpLabel& label) = 0;
 
   // Runs `task` on a host thread as an operation of `stream`, also where launch() runs it at once;

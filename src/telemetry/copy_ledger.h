@@ -2,9 +2,9 @@
 // and the two decorators that keep it: one over a Device, one over a Communicator.
 // Must not own: the plan that it is held against (backend/traffic_plan.h), timing.
 // Threading: entered by the launching thread; read by it too. Allocates nothing after construction.
-// What is counted: copies to and from the device by their label's site (kOutput is the only one
-// from it); gathers by the bytes received from peers, (W-1)/W of the output, which is what crosses
-// the links.
+// What is counted: copies to and from the device by their label's site (kOutput and, where
+// gathers go through host memory, kGatherStaging are those from it); gathers by the bytes received
+// from peers, (W-1)/W of the output, which is what crosses the links.
 #pragma once
 
 #include <array>

@@ -60,6 +60,8 @@ class Rank {
     if (bytes > 0) {
       std::memset(from.data, fill, bytes);
     }
+    const Status shared = communicator.share_inputs(*device_, {from}, in(kLong));
+    EXPECT_TRUE(shared.ok()) << (shared.ok() ? "" : shared.refusal().message());
     communicator.all_gather(*device_, StreamKind::kComm, from, (*output)->span(), label);
     if (auto done = device_->synchronize(in(kLong)); !done.ok()) {
       return done.refusal();

@@ -1,6 +1,7 @@
-// Owns: Gate, by which a test holds an operation back until it says so, so that no outcome depends on
-// time. Opens itself when it goes, so that a test that fails first leaves nothing stuck.
-// Must not own: deadlines (the watchdog's). Any thread; outlives what passes it.
+// Owns: Gate, by which a test holds an operation back until it says so, so that no outcome depends
+// on time. Opens itself when it goes, so that a test that fails first leaves nothing stuck; a test
+// that ends well waits for what passes it.
+// Must not own: deadlines (the watchdog's). Any thread.
 #pragma once
 
 #include <atomic>

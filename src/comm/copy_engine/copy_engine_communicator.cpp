@@ -10,6 +10,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/thrown_refusal.h"
+#include "platform/cuda/cuda_error.h"
 
 namespace dlo::comm {
 
@@ -75,8 +76,9 @@ Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
 }
 
 CopyEngineCommunicator::~CopyEngineCommunicator() {
-  for (auto& shared : shared_) {
-    close(shared);
+  if (!shared_.empty()) {
+    static auto& kept = *new std::vector<FlagPage>;
+    kept.push_back(std::move(flags_));
   }
 }
 
@@ -115,10 +117,11 @@ void CopyEngineCommunicator::open_peers(const std::vector<DeviceSpan>& inputs,
   }
 }
 
-Status CopyEngineCommunicator::share_inputs(const std::vector<DeviceSpan>& inputs,
+Status CopyEngineCommunicator::share_inputs(platform::Device& /*device*/,
+                                            const std::vector<DeviceSpan>& inputs,
                                             Deadline deadline) {
-  Status status;
   std::string mine;
+  Status status;
   try {
     mine = describe(inputs);
   } catch (...) {
@@ -127,41 +130,50 @@ Status CopyEngineCommunicator::share_inputs(const std::vector<DeviceSpan>& input
   if (auto agreed = vote(*group_, "inputs described", status, deadline); !agreed.ok()) {
     return agreed;
   }
-  auto texts = group_->exchange("inputs", mine, deadline);
+  const auto texts = group_->exchange("inputs", mine, deadline);
   if (!texts.ok()) {
     return texts.refusal();
   }
   try {
     open_peers(inputs, *texts);
   } catch (...) {
+    close_mappings(inputs);
     status = thrown_refusal(std::current_exception(), where_);
   }
-  auto agreed = vote(*group_, "inputs shared", status, deadline);
-  if (!agreed.ok()) {
-    forget_inputs(inputs);
-  }
-  return agreed;
+  return status;
 }
 
-void CopyEngineCommunicator::forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept {
+void CopyEngineCommunicator::forget_inputs(const std::vector<DeviceSpan>& inputs,
+                                           Deadline deadline) noexcept {
+  if (close_mappings(inputs) == 0 || aborted_) {
+    return;
+  }
+  // CUDA leaves open what becomes of memory that is freed while another process has it open.
+  try {
+    static_cast<void>(group_->exchange("inputs forgotten", "", deadline));
+  } catch (const std::exception&) {
+    // The exchange is a courtesy to peers that live; without it nothing is lost here.
+  }
+}
+
+std::size_t CopyEngineCommunicator::close_mappings(const std::vector<DeviceSpan>& inputs) noexcept {
+  std::size_t closed = 0;
   for (const auto& input : inputs) {
     const auto found = std::find_if(shared_.begin(), shared_.end(), [&](const Shared& shared) {
       return shared.mine.data == input.data;
     });
-    if (found != shared_.end()) {
-      close(*found);
-      shared_.erase(found);
+    if (found == shared_.end()) {
+      continue;
     }
-  }
-}
-
-void CopyEngineCommunicator::close(Shared& shared) noexcept {
-  for (void*& mapped : shared.mapped) {
-    if (mapped != nullptr && cudaIpcCloseMemHandle(mapped) != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());
+    for (void* mapped : found->mapped) {
+      if (mapped != nullptr && cudaIpcCloseMemHandle(mapped) != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+      }
     }
-    mapped = nullptr;
+    shared_.erase(found);
+    ++closed;
   }
+  return closed;
 }
 
 const CopyEngineCommunicator::Shared& CopyEngineCommunicator::find(DeviceSpan input) const {
@@ -187,7 +199,7 @@ void CopyEngineCommunicator::all_gather(platform::Device& device, platform::Stre
 
 void CopyEngineCommunicator::gather_now(const platform::NativeStream& native, DeviceSpan input,
                                         DeviceSpan output) {
-  if (aborted_.load()) {
+  if (aborted_) {
     throw RunError(refuse(codes::kCollectiveFailed, "the communicator was aborted", where_,
                           "see the log of this rank"));
   }
@@ -219,7 +231,7 @@ void CopyEngineCommunicator::gather_now(const platform::NativeStream& native, De
 }
 
 void CopyEngineCommunicator::abort() noexcept {
-  aborted_.store(true);
+  aborted_ = true;
   flags_.release(rank(), sequence_ + kReleaseAhead);
 }
 

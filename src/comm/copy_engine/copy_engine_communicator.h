@@ -4,12 +4,11 @@
 // start until the slowest peer has joined; this one takes none.
 // Deviates from vLLM-Omni: on one node the weight gather may run on copy engines instead of a
 // collective kernel.
-// Must not own: groups, input slots. Threading: gathers by the launching thread; abort() from any.
-// Failure: as comm/communicator.h. A stream whose peer is gone waits until abort() releases it;
-// host waits leave by deadline or by the failure signal. Every input is shared before it is used.
+// Must not own: groups, input slots. Threading: launching thread. Failure: as comm/communicator.h.
+// A stream whose peer is gone waits until abort() releases it; host waits leave by deadline or by
+// the failure signal. Every input is shared before it is used.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@
 namespace dlo::comm {
 
 //   rank r, comm stream, operation n:
-//     copy own piece to output[r]; landed[p][r] := n for every peer p
+//     landed[p][r] := n for every peer p; copy own piece to output[r]
 //     for every peer p: wait landed[r][p] >= n; pull p's piece to output[p]; taken[p][r] := n
 //     for every peer p: wait taken[r][p] >= n          (then the input may be overwritten)
 class CopyEngineCommunicator : public Communicator {
@@ -38,9 +37,9 @@ class CopyEngineCommunicator : public Communicator {
   [[nodiscard]] int size() const override { return group_->size(); }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
-  [[nodiscard]] Status share_inputs(const std::vector<DeviceSpan>& inputs,
+  [[nodiscard]] Status share_inputs(platform::Device& device, const std::vector<DeviceSpan>& inputs,
                                     Deadline deadline) override;
-  void forget_inputs(const std::vector<DeviceSpan>& inputs) noexcept override;
+  void forget_inputs(const std::vector<DeviceSpan>& inputs, Deadline deadline) noexcept override;
   void abort() noexcept override;
 
  private:
@@ -57,7 +56,8 @@ class CopyEngineCommunicator : public Communicator {
   void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
   [[nodiscard]] const Shared& find(DeviceSpan input) const;
   void gather_now(const platform::NativeStream& native, DeviceSpan input, DeviceSpan output);
-  static void close(Shared& shared) noexcept;
+  // How many of `inputs` were shared here; they no longer are.
+  std::size_t close_mappings(const std::vector<DeviceSpan>& inputs) noexcept;
 
   std::unique_ptr<ControlGroup> group_;
   std::string where_;
@@ -65,7 +65,7 @@ class CopyEngineCommunicator : public Communicator {
   StreamValues values_;
   std::vector<Shared> shared_;
   std::uint32_t sequence_ = 0;
-  std::atomic<bool> aborted_{false};
+  bool aborted_ = false;
 };
 
 }  // namespace dlo::comm

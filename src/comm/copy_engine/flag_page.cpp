@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/codes.h"
+#include "platform/cuda/cuda_error.h"
 
 namespace dlo::comm {
 
@@ -23,29 +24,35 @@ std::uint64_t page_bytes(int size) {
   return round_up(ranks * ranks * kRowBytes, 4096);
 }
 
+constexpr const char* kName = "copy-engine gather";
+
 Result<SharedPage> open_first(const std::string& place, std::uint64_t bytes) {
   const auto space = place.find(' ');
-  return SharedPage::open(std::atoi(place.c_str()), std::atoi(place.c_str() + space + 1), bytes);
+  return SharedPage::open(kName, std::atoi(place.c_str()), std::atoi(place.c_str() + space + 1),
+                          bytes);
 }
 
 }  // namespace
 
 Result<FlagPage> FlagPage::share(ControlGroup& group, Deadline deadline) {
   const std::uint64_t bytes = page_bytes(group.size());
-  auto page = SharedPage::create(bytes);
-  const std::string mine =
-      page.ok() ? fmt::format("{} {}", ::getpid(), page->descriptor()) : std::string("0 -1");
+  std::optional<Result<SharedPage>> page;
+  std::string mine;
+  if (group.rank() == 0) {
+    page.emplace(SharedPage::create(kName, bytes));
+    mine = page->ok() ? fmt::format("{} {}", ::getpid(), (*page)->descriptor()) : "0 -1";
+  }
   auto places = group.exchange("flag page", mine, deadline);
   if (!places.ok()) {
     return places.refusal();
   }
-  if (page.ok() && group.rank() != 0) {
-    page = open_first(places->front(), bytes);
+  if (!page) {
+    page.emplace(open_first(places->front(), bytes));
   }
-  Status status = page.ok() ? Status{} : Status(page.refusal());
+  Status status = page->ok() ? Status{} : Status(page->refusal());
   std::optional<FlagPage> flags;
   if (status.ok()) {
-    flags.emplace(FlagPage(std::move(page).value(), group.size()));
+    flags.emplace(FlagPage(std::move(*page).value(), group.size()));
     status = flags->pin();
   }
   // Behind this vote nobody opens a page any more.
@@ -74,13 +81,14 @@ Status FlagPage::pin() {
                                  cudaHostRegisterMapped | cudaHostRegisterPortable);
   if (status == cudaSuccess) {
     status = cudaHostGetDevicePointer(&device, host, 0);
+    if (status != cudaSuccess) {
+      static_cast<void>(cudaHostUnregister(host));
+    }
   }
   if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
     return refuse(codes::kCudaFailed,
-                  fmt::format("the flag page cannot be pinned: {} ({})", cudaGetErrorName(status),
-                              static_cast<int>(status)),
-                  "copy-engine gather", "use platform.gather nccl");
+                  "the flag page cannot be pinned: " + platform::cuda_error_text(status), kName,
+                  "use platform.gather nccl");
   }
   device_address_ = reinterpret_cast<CUdeviceptr>(device);
   return {};

@@ -29,7 +29,8 @@ class FlagPage {
 
   // Device address of a flag.
   [[nodiscard]] CUdeviceptr address(int to, int from, Flag flag) const;
-  // From the host: every flag that rank `to` waits for becomes `value`.
+  // From the host: every flag that rank `to` waits for becomes `value`. It does not last: a write
+  // that a peer's stream has queued may come after it.
   void release(int to, std::uint32_t value) noexcept;
 
  private:

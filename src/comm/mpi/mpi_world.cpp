@@ -81,7 +81,7 @@ class MpiWorld::State {
 Status MpiWorld::State::connect(Deadline deadline) {
   MpiState& shared = *shared_;
   // Until the node's board is there, a private one takes its place.
-  auto page = SharedPage::create(FailureBoard::bytes_for(shared.size));
+  auto page = SharedPage::create("failure board", FailureBoard::bytes_for(shared.size));
   if (!page.ok()) {
     return page.refusal();
   }
@@ -123,8 +123,8 @@ Status MpiWorld::State::open_board(Deadline deadline) {
   const auto owner = std::find_if(places->begin(), places->end(), on_node);
   Status opened;
   if (owner->pid != own.pid) {
-    auto page =
-        SharedPage::open(owner->pid, owner->descriptor, FailureBoard::bytes_for(shared.size));
+    auto page = SharedPage::open("failure board", owner->pid, owner->descriptor,
+                                 FailureBoard::bytes_for(shared.size));
     if (page.ok()) {
       shared.signal.reset();
       *shared.page = std::move(*page);

@@ -1,9 +1,5 @@
 #include "comm/nccl/nccl_communicator.h"
 
-#include <chrono>
-#include <future>
-#include <memory>
-#include <thread>
 #include <utility>
 
 #include "base/codes.h"
@@ -12,41 +8,19 @@
 
 namespace dlo::comm {
 
-namespace {
-
-constexpr std::chrono::seconds kEndTimeout{10};
-
-// Runs `end` on a thread of its own and leaves it there when it does not come back: a peer that is
-// gone can hold NCCL's own teardown for ever.
-void end_within_bound(ncclComm_t comm, ncclResult_t (*end)(ncclComm_t)) noexcept {
-  try {
-    auto ended = std::make_shared<std::promise<void>>();
-    auto done = ended->get_future();
-    std::thread([comm, end, ended] {
-      static_cast<void>(end(comm));
-      ended->set_value();
-    }).detach();
-    static_cast<void>(done.wait_for(kEndTimeout));
-  } catch (const std::exception&) {
-    // No thread to be had: the process is ending, and the communicator with it.
-  }
-}
-
-}  // namespace
-
 NcclCommunicator::NcclCommunicator(ncclComm_t comm, NcclMember member, const FailureSignal& signal)
     : comm_(comm), member_(std::move(member)), signal_(signal) {}
 
 NcclCommunicator::~NcclCommunicator() {
   if (signal_.poll()) {
     abort();
-  } else if (!aborted_.exchange(true)) {
+  } else if (!std::exchange(aborted_, true)) {
     end_within_bound(comm_, &ncclCommDestroy);
   }
 }
 
 void NcclCommunicator::abort() noexcept {
-  if (!aborted_.exchange(true)) {
+  if (!std::exchange(aborted_, true)) {
     end_within_bound(comm_, &ncclCommAbort);
   }
 }
@@ -67,7 +41,7 @@ void NcclCommunicator::all_gather(platform::Device& device, platform::StreamKind
 }
 
 void NcclCommunicator::gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output) {
-  if (aborted_.load()) {
+  if (aborted_) {
     throw RunError(refuse(codes::kCollectiveFailed, "the communicator was aborted", member_.where,
                           "see the log of this rank"));
   }

@@ -1,6 +1,6 @@
 // Owns: NcclCommunicator, one NCCL communicator of one purpose.
 // Must not own: groups, bootstrap (nccl_world), streams: a gather is enqueued on the platform's.
-// Threading: gathers by the launching thread; abort() from any thread.
+// Threading: launching thread.
 // Failure: as comm/communicator.h. NCCL notices neither a dead nor a missing peer by itself: host
 // waits on the device do, by deadline or by the failure signal; after that the communicator is
 // aborted, which ends its kernels.
@@ -8,7 +8,6 @@
 
 #include <nccl.h>
 
-#include <atomic>
 #include <string>
 
 #include "comm/communicator.h"
@@ -44,7 +43,7 @@ class NcclCommunicator : public Communicator {
   ncclComm_t comm_;
   NcclMember member_;
   const FailureSignal& signal_;
-  std::atomic<bool> aborted_{false};
+  bool aborted_ = false;
 };
 
 }  // namespace dlo::comm

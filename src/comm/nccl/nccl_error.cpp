@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
 
 #include "base/codes.h"
 
@@ -10,11 +14,27 @@ namespace dlo::comm {
 
 namespace {
 
+constexpr std::chrono::seconds kEndTimeout{10};
+
 constexpr std::array<std::string_view, 8> kNames = {
     "ncclSuccess",         "ncclUnhandledCudaError", "ncclSystemError", "ncclInternalError",
     "ncclInvalidArgument", "ncclInvalidUsage",       "ncclRemoteError", "ncclInProgress"};
 
 }  // namespace
+
+void end_within_bound(ncclComm_t comm, ncclResult_t (*end)(ncclComm_t)) noexcept {
+  try {
+    auto ended = std::make_shared<std::promise<void>>();
+    auto done = ended->get_future();
+    std::thread([comm, end, ended] {
+      static_cast<void>(end(comm));
+      ended->set_value();
+    }).detach();
+    static_cast<void>(done.wait_for(kEndTimeout));
+  } catch (const std::exception&) {
+    // No thread to be had: the process is ending, and the communicator with it.
+  }
+}
 
 std::string_view nccl_status_name(ncclResult_t status) {
   const auto number = static_cast<std::size_t>(status);

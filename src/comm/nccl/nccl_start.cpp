@@ -14,6 +14,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "comm/nccl/nccl_error.h"
+#include "platform/cuda/cuda_error.h"
 
 namespace dlo::comm {
 
@@ -26,7 +27,7 @@ constexpr std::size_t kWarmUpBytes[] = {256, 4 * kMiB};
 struct Start {
   NcclStartRequest request;
   std::atomic<bool> done{false};
-  ncclComm_t comm = nullptr;
+  std::atomic<ncclComm_t> comm{nullptr};  // there from the end of initialisation on
   std::optional<Refusal> refusal;
 };
 
@@ -72,11 +73,11 @@ void warm_up(Start& start) {
     return;
   }
   for (const auto bytes : kWarmUpBytes) {
-    const auto status =
-        ncclAllGather(memory.input, memory.output, bytes, ncclUint8, start.comm, memory.stream);
+    const auto status = ncclAllGather(memory.input, memory.output, bytes, ncclUint8,
+                                      start.comm.load(), memory.stream);
     if (status != ncclSuccess) {
-      start.refusal =
-          nccl_refusal(status, start.comm, "the first collective failed", start.request.where);
+      start.refusal = nccl_refusal(status, start.comm.load(), "the first collective failed",
+                                   start.request.where);
       return;
     }
     // On this thread, whose caller watches the deadline.
@@ -101,12 +102,14 @@ void run(Start& start) {
   if (request.shape.cluster_size >= 0) {
     config.cgaClusterSize = request.shape.cluster_size;
   }
+  ncclComm_t comm = nullptr;
   const auto status =
-      ncclCommInitRankConfig(&start.comm, request.size, request.id, request.rank, &config);
+      ncclCommInitRankConfig(&comm, request.size, request.id, request.rank, &config);
   if (status != ncclSuccess) {
     start.refusal = nccl_refusal(status, nullptr, "a communicator cannot be made", request.where);
     return;
   }
+  start.comm.store(comm);
   warm_up(start);
 }
 
@@ -136,6 +139,10 @@ Result<ncclComm_t> start_nccl(const NcclStartRequest& request, platform::Clock& 
     const auto failure = signal.poll();
     if (failure || deadline.expired(clock.now())) {
       helper.detach();
+      // Past initialisation there is a handle, and an abort ends the collective that waits.
+      if (ncclComm_t made = start->comm.load(); made != nullptr) {
+        end_within_bound(made, &ncclCommAbort);
+      }
       return failure ? failure->refusal()
                      : refuse(codes::kDeadlineExceeded, "NCCL did not start in time", request.where,
                               "look for a rank that never came to this communicator");
@@ -144,12 +151,12 @@ Result<ncclComm_t> start_nccl(const NcclStartRequest& request, platform::Clock& 
   }
   helper.join();
   if (start->refusal) {
-    if (start->comm != nullptr) {
-      static_cast<void>(ncclCommAbort(start->comm));
+    if (ncclComm_t made = start->comm.load(); made != nullptr) {
+      end_within_bound(made, &ncclCommAbort);
     }
     return *start->refusal;
   }
-  return start->comm;
+  return start->comm.load();
 }
 
 }  // namespace dlo::comm

@@ -37,8 +37,9 @@ struct NcclStartRequest {
 [[nodiscard]] std::string nccl_id_text(const ncclUniqueId& id);
 [[nodiscard]] ncclUniqueId nccl_id_from_text(const std::string& text);
 
-// Codes: nccl_failed, deadline_exceeded, or a peer's standing failure. Past the deadline the helper
-// thread is left to itself: NCCL knows no way to end an initialisation.
+// Codes: nccl_failed, cuda_failed, deadline_exceeded, or a peer's standing failure. Past the
+// deadline a first collective is aborted; an initialisation, which NCCL knows no way to end, is
+// left to its helper thread.
 [[nodiscard]] Result<ncclComm_t> start_nccl(const NcclStartRequest& request, platform::Clock& clock,
                                             const FailureSignal& signal, Deadline deadline);
 

@@ -12,7 +12,7 @@ namespace dlo::comm {
 
 namespace {
 
-// The id that the group's first rank draws; empty text where that failed.
+// The id that the group's first rank draws; all ranks get one answer.
 Result<ncclUniqueId> share_id(ControlGroup& group, const std::string& where, Deadline deadline) {
   std::string mine;
   Status drawn;

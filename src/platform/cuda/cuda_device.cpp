@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <mutex>
@@ -23,10 +22,19 @@ namespace {
 constexpr Nanoseconds kSpin = 2 * kMillisecond;
 constexpr Nanoseconds kPollSleep = 20 * kMicrosecond;
 
-// The first failure, which any of CUDA's threads may be the one to see.
+// The first failure, which any of CUDA's threads may be the one to see; shared with the host tasks,
+// which may outlive the device when a stream is stuck.
 class FirstFailure {
  public:
-  // True for the first one.
+  FirstFailure(int rank, FailureSignal& signal) : rank_(rank), signal_(signal) {}
+
+  void fail(const Refusal& refusal, const OpLabel& label) {
+    if (note(refusal)) {
+      signal_.raise(Failure{refusal.code, rank_, label.block, std::string(site_name(label.site)),
+                            refusal.what});
+    }
+  }
+  // True for the first one, which nobody hears of.
   bool note(const Refusal& refusal) {
     const std::lock_guard lock(mutex_);
     if (refusal_) {
@@ -46,6 +54,8 @@ class FirstFailure {
   }
 
  private:
+  int rank_;
+  FailureSignal& signal_;
   mutable std::mutex mutex_;
   std::atomic<bool> failed_{false};
   std::optional<Refusal> refusal_;
@@ -85,23 +95,15 @@ class CudaDevice : public Device {
       : options_(options),
         clock_(clock),
         signal_(signal),
-        memory_(
-            std::make_shared<CudaMemory>(options.device_budget_bytes, options.pinned_budget_bytes)),
+        failure_(std::make_shared<FirstFailure>(options.rank, signal)),
+        streams_(make_streams(options)),
+        memory_(std::make_shared<CudaMemory>(options.device_budget_bytes,
+                                             options.pinned_budget_bytes, streams_)),
         host_tasks_(std::make_unique<HostTasks>(
-            [this](const auto& thrown, const auto& label) {
-              fail(thrown_refusal(thrown, label_text(label)), label);
+            [failure = failure_](const auto& thrown, const auto& label) {
+              failure->fail(thrown_refusal(thrown, label_text(label)), label);
             },
-            [this] { return failure_.failed(); })) {
-    check_cuda(cudaSetDevice(options.ordinal), fmt::format("cannot use GPU {}", options.ordinal));
-    int least = 0;
-    int greatest = 0;
-    check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "no stream priorities");
-    // A gather that waits behind the blocks of a running kernel delays the whole ring.
-    for (const auto kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm}) {
-      const int priority = kind == StreamKind::kCompute ? least : greatest;
-      check_cuda(cudaStreamCreateWithPriority(&stream(kind), cudaStreamNonBlocking, priority),
-                 "cannot create a stream");
-    }
+            [failure = failure_] { return failure->failed(); })) {
     drain_event_ = events_.create();
   }
   CudaDevice(const CudaDevice&) = delete;
@@ -123,14 +125,14 @@ class CudaDevice : public Device {
   }
   EventId create_event() override { return EventId{events_.create()}; }
 
+  // Behind a failure too: who waits for the event must not run ahead of what is still on the
+  // stream.
   void record(EventId event, StreamKind kind, const OpLabel& label) override {
-    if (!failure_.failed()) {
-      expect(cudaEventRecord(events_.at(event.value), stream(kind)), label);
-    }
+    expect(cudaEventRecord(events_.at(event.value), stream(kind)), label);
   }
   // CUDA's own rule for an event that was never recorded is the seam's: nothing to wait for.
   void wait(StreamKind kind, EventId event, const OpLabel& label) override {
-    if (!failure_.failed()) {
+    if (!failure_->failed()) {
       expect(cudaStreamWaitEvent(stream(kind), events_.at(event.value), 0), label);
     }
   }
@@ -147,12 +149,12 @@ class CudaDevice : public Device {
   void launch(StreamKind kind, StreamTask task, const OpLabel& label) override;
   void launch_host(StreamKind kind, StreamTask task, const OpLabel& label) override;
   NativeStream native_stream(StreamKind kind) const override {
-    return NativeStream{options_.ordinal, streams_[static_cast<std::size_t>(kind)]};
+    return NativeStream{options_.ordinal, streams_->at(kind)};
   }
 
   TimeMarkId create_time_mark() override { return TimeMarkId{marks_.create()}; }
   void mark_time(TimeMarkId mark, StreamKind kind) override {
-    if (!failure_.failed()) {
+    if (!failure_->failed()) {
       expect(cudaEventRecord(marks_.at(mark.value), stream(kind)), OpLabel{});
     }
   }
@@ -165,7 +167,7 @@ class CudaDevice : public Device {
     return poll(events_.at(event.value), deadline, label);
   }
   Status synchronize(Deadline deadline) override;
-  std::optional<Refusal> failure() const override { return failure_.get(); }
+  std::optional<Refusal> failure() const override { return failure_->get(); }
 
   MemoryUse device_memory() const override { return memory_->device.use(); }
   MemoryUse device_memory(MemoryPurpose purpose) const override {
@@ -175,11 +177,15 @@ class CudaDevice : public Device {
   MemoryUse pageable_memory() const override { return memory_->pageable.use(); }
 
  private:
-  cudaStream_t& stream(StreamKind kind) { return streams_[static_cast<std::size_t>(kind)]; }
+  static std::shared_ptr<CudaStreams> make_streams(const CudaDeviceOptions& options) {
+    check_cuda(cudaSetDevice(options.ordinal), fmt::format("cannot use GPU {}", options.ordinal));
+    return std::make_shared<CudaStreams>(options.idle_timeout);
+  }
+  [[nodiscard]] cudaStream_t stream(StreamKind kind) const { return streams_->at(kind); }
 
   void copy(StreamKind kind, void* destination, const void* source, std::uint64_t bytes,
             cudaMemcpyKind direction, const OpLabel& label) {
-    if (!failure_.failed() && bytes > 0) {
+    if (!failure_->failed() && bytes > 0) {
       expect(cudaMemcpyAsync(destination, source, bytes, direction, stream(kind)), label);
     }
   }
@@ -190,33 +196,29 @@ class CudaDevice : public Device {
            label);
     }
   }
-  void fail(const Refusal& refusal, const OpLabel& label);
+  void fail(const Refusal& refusal, const OpLabel& label) { failure_->fail(refusal, label); }
   Status poll(cudaEvent_t event, Deadline deadline, const OpLabel& label);
   std::optional<Refusal> reason_to_leave(Deadline deadline, const OpLabel& label) const;
 
   CudaDeviceOptions options_;
   Clock& clock_;
   FailureSignal& signal_;
-  FirstFailure failure_;
+  std::shared_ptr<FirstFailure> failure_;
+  std::shared_ptr<CudaStreams> streams_;
   std::shared_ptr<CudaMemory> memory_;
   std::unique_ptr<HostTasks> host_tasks_;
-  std::array<cudaStream_t, kStreamCount> streams_{};
   EventPool events_{cudaEventDisableTiming};
   EventPool marks_{cudaEventDefault};
   std::uint32_t drain_event_ = 0;
 };
 
 CudaDevice::~CudaDevice() {
-  bool idle = true;
-  for (cudaStream_t each : streams_) {
-    idle = idle && cudaStreamQuery(each) != cudaErrorNotReady;
-    static_cast<void>(cudaStreamDestroy(each));
-  }
-  if (!idle) {
-    // A host function may still look at its task.
+  if (!streams_->wait_idle()) {
+    // Host tasks that are still to come look at their ring and find that they are to be dropped.
+    static_cast<void>(failure_->note(refuse(codes::kDeadlineExceeded, "a stream was left busy",
+                                            "teardown of the device", "see the first failure")));
     static_cast<void>(host_tasks_.release());
   }
-  static_cast<void>(cudaGetLastError());
 }
 
 Result<std::unique_ptr<DeviceBuffer>> CudaDevice::allocate_device(std::uint64_t bytes,
@@ -238,7 +240,7 @@ Result<std::unique_ptr<DeviceBuffer>> CudaDevice::allocate_device(std::uint64_t 
 
 void CudaDevice::launch(StreamKind /*kind*/, StreamTask task, const OpLabel& label) {
   require(static_cast<bool>(task), "launch needs a task");
-  if (failure_.failed()) {
+  if (failure_->failed()) {
     return;
   }
   try {
@@ -258,7 +260,7 @@ void CudaDevice::launch_host(StreamKind kind, StreamTask task, const OpLabel& la
     }
     clock_.sleep(kPollSleep);
   }
-  if (!failure_.failed()) {
+  if (!failure_->failed()) {
     expect(host_tasks_->issue(stream(kind), std::move(task), label), label);
   }
 }
@@ -276,20 +278,13 @@ std::optional<Nanoseconds> CudaDevice::elapsed(TimeMarkId from, TimeMarkId to) c
 
 Status CudaDevice::synchronize(Deadline deadline) {
   const OpLabel label{.site = Site::kDrain};
-  for (cudaStream_t each : streams_) {
-    expect(cudaEventRecord(events_.at(drain_event_), each), label);
+  for (const auto kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm}) {
+    expect(cudaEventRecord(events_.at(drain_event_), stream(kind)), label);
     if (auto status = poll(events_.at(drain_event_), deadline, label); !status.ok()) {
       return status;
     }
   }
   return {};
-}
-
-void CudaDevice::fail(const Refusal& refusal, const OpLabel& label) {
-  if (failure_.note(refusal)) {
-    signal_.raise(Failure{refusal.code, options_.rank, label.block,
-                          std::string(site_name(label.site)), refusal.what});
-  }
 }
 
 // Never blocks in the driver, which knows no deadline.
@@ -299,8 +294,12 @@ Status CudaDevice::poll(cudaEvent_t event, Deadline deadline, const OpLabel& lab
     const auto status = cudaEventQuery(event);
     if (status != cudaErrorNotReady) {
       expect(status, label);
-      const auto failure = failure_.get();
-      return failure ? Status(*failure) : Status{};
+      if (const auto own = failure_->get()) {
+        return *own;
+      }
+      // A peer that failed has ended its gathers: what came out of them may be anything.
+      const auto peer = signal_.poll();
+      return peer ? Status(peer->refusal()) : Status{};
     }
     if (auto reason = reason_to_leave(deadline, label)) {
       return *std::move(reason);
@@ -312,7 +311,7 @@ Status CudaDevice::poll(cudaEvent_t event, Deadline deadline, const OpLabel& lab
 }
 
 std::optional<Refusal> CudaDevice::reason_to_leave(Deadline deadline, const OpLabel& label) const {
-  if (auto own = failure_.get()) {
+  if (auto own = failure_->get()) {
     return own;
   }
   if (const auto failure = signal_.poll()) {

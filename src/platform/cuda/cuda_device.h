@@ -24,6 +24,8 @@ struct CudaDeviceOptions {
   std::uint64_t device_budget_bytes = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t pinned_budget_bytes = std::numeric_limits<std::uint64_t>::max();
   Nanoseconds clear_timeout = 60 * kSecond;  // clearing new memory; room for a host task
+  // How long the device's and its buffers' destructors wait for busy streams, once for all.
+  Nanoseconds idle_timeout = 10 * kSecond;
 };
 
 // Throws CudaError when the ordinal cannot be used. `clock` and `signal` outlive the device;

@@ -1,6 +1,7 @@
 #include "platform/cuda/cuda_memory.h"
 
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -19,7 +20,8 @@ class CudaDeviceBuffer : public DeviceBuffer {
   CudaDeviceBuffer(const CudaDeviceBuffer&) = delete;
   CudaDeviceBuffer& operator=(const CudaDeviceBuffer&) = delete;
   ~CudaDeviceBuffer() override {
-    if (span_.data != nullptr && cudaFree(span_.data) != cudaSuccess) {
+    if (span_.data != nullptr && memory_->streams->wait_idle() &&
+        cudaFree(span_.data) != cudaSuccess) {
       static_cast<void>(cudaGetLastError());
     }
     memory_->device.remove(span_.bytes, purpose_);
@@ -52,7 +54,7 @@ class CudaHostBuffer : public HostBuffer {
   void release() noexcept {
     if (!pinned_) {
       unmap_pages(span_);
-    } else if (cudaFreeHost(span_.data()) != cudaSuccess) {
+    } else if (memory_->streams->wait_idle() && cudaFreeHost(span_.data()) != cudaSuccess) {
       static_cast<void>(cudaGetLastError());
     }
   }
@@ -88,13 +90,14 @@ Result<std::unique_ptr<HostBuffer>> allocate_cuda_pinned_memory(
   }
   void* data = nullptr;
   if (bytes > 0) {
-    // Exact size, where torch's pinned pool rounds up to a power of two. The pages come zeroed.
+    // Exact size, where torch's pinned pool rounds up to a power of two.
     if (const auto status = cudaHostAlloc(&data, bytes, cudaHostAllocDefault);
         status != cudaSuccess) {
       memory->pinned.remove(bytes, purpose);
       return system_refusal(kPinnedMemory, "cudaHostAlloc", bytes, purpose,
                             cuda_error_text(status));
     }
+    std::memset(data, 0, bytes);
   }
   return std::unique_ptr<HostBuffer>(std::make_unique<CudaHostBuffer>(
       memory, ByteSpan(static_cast<std::byte*>(data), bytes), purpose, /*pinned=*/true));

@@ -92,7 +92,7 @@ class NcclTest : public testing::Test {
       const auto host = device.allocate_pinned(bytes * size, MemoryPurpose::kStaging).value();
       const auto input = device.allocate_device(bytes, MemoryPurpose::kInputSlot).value();
       const auto output = device.allocate_device(bytes * size, MemoryPurpose::kSlot).value();
-      ASSERT_TRUE(communicator.share_inputs({input->span()}, in(kLong)).ok());
+      ASSERT_TRUE(communicator.share_inputs(device, {input->span()}, in(kLong)).ok());
       for (std::uint64_t i = 0; i < bytes; ++i) {
         host->span()[i] = value_of(rank, i);
       }
@@ -106,7 +106,7 @@ class NcclTest : public testing::Test {
         wrong += host->span()[i] != value_of(i / bytes, i % bytes) ? 1U : 0U;
       }
       EXPECT_EQ(wrong, 0U) << "with pieces of " << bytes << " bytes";
-      communicator.forget_inputs({input->span()});
+      communicator.forget_inputs({input->span()}, in(kLong));
     }
   }
 };
@@ -194,7 +194,7 @@ void NcclTest::expect_rest_without_the_last(platform::Device* device, World& wor
   const auto input = device->allocate_device(kMiB, MemoryPurpose::kInputSlot).value();
   const auto output = device->allocate_device(kMiB * size, MemoryPurpose::kSlot).value();
   const auto event = device->create_event();
-  ASSERT_TRUE((*made)->share_inputs({input->span()}, in(kLong)).ok());
+  ASSERT_TRUE((*made)->share_inputs(*device, {input->span()}, in(kLong)).ok());
   if (mpi_world()->rank() + 1 < mpi_world()->size()) {
     (*made)->all_gather(*device, StreamKind::kComm, input->span(), output->span(), kLabel);
     device->record(event, StreamKind::kComm, kLabel);
@@ -207,9 +207,29 @@ void NcclTest::expect_rest_without_the_last(platform::Device* device, World& wor
     }
     EXPECT_TRUE(device->query(event)) << "the aborted gather still runs";
   }
-  (*made)->forget_inputs({input->span()});
+  (*made)->forget_inputs({input->span()}, in(kLong));
   EXPECT_TRUE(mpi_world()->control().exchange("never", "", in(kLong)).ok());
   mpi_world()->reset_failures();
+}
+
+// The last rank makes its control group and stays away from the rest.
+TEST_F(NcclTest, RankThatNeverStarts_EndsTheOthersAndMemoryIsFreed) {
+  if (!have_devices(false) || mpi_world()->size() == 1) {
+    GTEST_SKIP() << "needs two ranks with a CUDA device each";
+  }
+  const auto device = make_device();
+  auto world = nccl_world(*device);
+  if (mpi_world()->rank() + 1 < mpi_world()->size()) {
+    const auto made = world.make_communicator(all_ranks(), "late", in(3 * kSecond), kLong);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.refusal().code, codes::kDeadlineExceeded);
+  } else {
+    static_cast<void>(
+        mpi_world()->make_control_group(all_ranks(), "late (NCCL)", in(3 * kSecond)).ok());
+  }
+  EXPECT_TRUE(mpi_world()->control().exchange("late", "", in(kLong)).ok());
+  mpi_world()->reset_failures();
+  EXPECT_TRUE(device->allocate_device(kMiB, MemoryPurpose::kSlot).ok());
 }
 
 TEST_F(NcclTest, RankThatNeverJoinsAGather_EndsTheOthersAndTheDeviceRests) {

@@ -97,6 +97,8 @@ TEST_F(CudaDeviceTest, PinnedMemory_IsPinnedFromTheStartAndOfExactSize) {
   constexpr std::uint64_t kBytes = 65 * kMiB + 1;
   const auto buffer = dev->allocate_pinned(kBytes, MemoryPurpose::kHostShard).value();
   EXPECT_EQ(dev->pinned_memory().now_bytes, kBytes);
+  EXPECT_TRUE(std::all_of(buffer->span().begin(), buffer->span().end(),
+                          [](std::byte value) { return value == std::byte{0}; }));
   cudaPointerAttributes attributes{};
   for (const std::uint64_t offset : {std::uint64_t{0}, kBytes - 1}) {
     ASSERT_EQ(cudaPointerGetAttributes(&attributes, buffer->span().data() + offset), cudaSuccess);
@@ -154,6 +156,47 @@ TEST_F(CudaDeviceTest, FailureOfAPeer_EndsTheWait) {
   dev->record(event, StreamKind::kComm, kLabel);
   signal_->raise(Failure{std::string(codes::kPeerFailed), 1, -1, "gather", "gone"});
   EXPECT_EQ(dev->wait_host(event, late(), kLabel).refusal().code, codes::kPeerFailed);
+  gate.open();
+  while (!dev->query(event)) {
+    std::this_thread::yield();
+  }
+  // What a peer's gathers left behind is void also when the event completes.
+  EXPECT_EQ(dev->wait_host(event, late(), kLabel).refusal().code, codes::kPeerFailed);
+}
+
+TEST_F(CudaDeviceTest, EventBehindAFailure_CompletesOnlyWithItsStream) {
+  Gate gate;
+  const auto dev = device();
+  const EventId event = dev->create_event();
+  dev->launch_host(
+      StreamKind::kCopy, [&gate] { gate.pass(); }, kLabel);
+  dev->launch(
+      StreamKind::kCompute,
+      [] { throw RunError(refuse(codes::kStaleSlot, "slot 1 holds block 4", "block 5", "none")); },
+      kLabel);
+  dev->record(event, StreamKind::kCopy, kLabel);
+  EXPECT_FALSE(dev->query(event)) << "buffers would be freed under a running copy";
+  gate.open();
+  while (!dev->query(event)) {
+    std::this_thread::yield();
+  }
+}
+
+TEST_F(CudaDeviceTest, BufferUnderABusyStream_IsKept) {
+  Gate gate;
+  CudaDeviceOptions options;
+  options.idle_timeout = 20 * kMillisecond;
+  const auto dev = device(options);
+  auto memory = dev->allocate_device(kMiB, MemoryPurpose::kSlot).value();
+  void* const address = memory->span().data;
+  dev->launch_host(
+      StreamKind::kComm, [&gate] { gate.pass(); }, kLabel);
+  memory.reset();
+  cudaPointerAttributes attributes{};
+  ASSERT_EQ(cudaPointerGetAttributes(&attributes, address), cudaSuccess);
+  EXPECT_EQ(attributes.type, cudaMemoryTypeDevice) << "freed under a stream that may read it";
+  gate.open();
+  EXPECT_TRUE(dev->synchronize(late()).ok());
 }
 
 TEST_F(CudaDeviceTest, ThrowingTask_FailsForGoodWithItsCode) {
@@ -179,6 +222,7 @@ TEST_F(CudaDeviceTest, ThrowingTask_FailsForGoodWithItsCode) {
     EXPECT_EQ(signal_->poll()->rank, 3);
     EXPECT_EQ(signal_->poll()->block, 5);
     static_cast<void>(cudaDeviceSynchronize());
+    EXPECT_TRUE(dev->query(event));
     EXPECT_FALSE(ran.load()) << "an operation behind the failed one ran";
   }
 }

@@ -38,7 +38,8 @@ TEST(Enable, AllGather_VotesAndAgreesBeforeItCommits) {
   ASSERT_TRUE(fixture.backend->enable().ok());
   EXPECT_EQ(fixture.backend->steps(),
             (std::vector<std::string>{"prepare", "vote", "agree", "share inputs", "commit"}));
-  EXPECT_EQ(fixture.group.operations.size(), 2U);
+  EXPECT_EQ(fixture.group.operations,
+            (std::vector<std::string>{"vote on enable", "schedule", "inputs"}));
 }
 
 TEST(Enable, Resident_BindsEveryBlockOnceAndHasNoObserver) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
 
 #include "base/codes.h"
@@ -28,6 +29,10 @@ TEST(ThrownRefusal, KnownError_KeepsItsCodeAndNamesItsSite) {
   EXPECT_EQ(refusal.code, codes::kFileUnreadable);
   EXPECT_NE(refusal.where.find("block 5"), std::string::npos);
   EXPECT_NE(refusal.where.find("thrown_refusal_test.cpp"), std::string::npos);
+}
+
+TEST(ThrownRefusal, RefusedHostMemory_IsHostOutOfMemory) {
+  EXPECT_EQ(refusal_of(std::bad_alloc()).code, codes::kHostOutOfMemory);
 }
 
 TEST(ThrownRefusal, AnythingElse_IsInternal) {

@@ -29,7 +29,7 @@ Failure failure_of(int rank) {
 
 class FailureBoardTest : public testing::Test {
  protected:
-  FailureBoardTest() : page_(SharedPage::create(FailureBoard::bytes_for(kRanks))) {
+  FailureBoardTest() : page_(SharedPage::create("failure board", FailureBoard::bytes_for(kRanks))) {
     for (int rank = 0; rank < kRanks; ++rank) {
       signals_.push_back(std::make_unique<BoardSignal>(board(), rank));
     }

@@ -1,11 +1,12 @@
 // Goal: a gather that goes through host memory places every rank's bytes as a direct one does, and
-// memory that cannot be had fails the device by name.
+// staging memory that cannot be had is refused at set-up.
 // Method: the suite of all worlds on a world whose communicators are staged, ranks as threads.
 #include "comm/staged_communicator.h"
 
 #include <gtest/gtest.h>
 
 #include "base/codes.h"
+#include "base/error.h"
 #include "comm/forwarding_world.h"
 #include "platform/cpu/cpu_device.h"
 #include "platform/posix/steady_clock.h"
@@ -43,7 +44,7 @@ TEST(StagedCommunicator, Gather_PlacesEveryRank) {
   }
 }
 
-TEST(StagedCommunicator, NoStagingMemory_FailsTheDeviceByName) {
+TEST(StagedCommunicator, NoStagingMemory_IsRefusedWhenInputsAreShared) {
   platform::SteadyClock clock;
   const auto worlds = make_thread_world(1, clock);
   const auto deadline = Deadline::after(clock.now(), 10 * kSecond);
@@ -53,11 +54,13 @@ TEST(StagedCommunicator, NoStagingMemory_FailsTheDeviceByName) {
   options.pinned_budget_bytes = 256;
   const auto device = platform::make_cpu_device(options, clock, worlds.front()->failure_signal());
   const auto memory = device->allocate_device(1024, platform::MemoryPurpose::kSlot).value();
-  staged.all_gather(*device, platform::StreamKind::kComm, memory->span().subspan(0, 512),
-                    memory->span().subspan(512, 512), {});
-  EXPECT_FALSE(device->synchronize(deadline).ok());
-  ASSERT_TRUE(device->failure().has_value());
-  EXPECT_EQ(device->failure()->code, codes::kPinFailed);
+  const auto input = memory->span().subspan(0, 512);
+  const auto refused = staged.share_inputs(*device, {input}, deadline);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.refusal().code, codes::kPinFailed);
+  EXPECT_THROW(staged.all_gather(*device, platform::StreamKind::kComm, input,
+                                 memory->span().subspan(512, 512), {}),
+               LogicError);
 }
 
 }  // namespace
