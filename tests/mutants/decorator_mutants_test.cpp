@@ -5,12 +5,14 @@
 
 #include "tests/mutants/mutant_jobs.h"
 #include "tests/support/mutant_device.h"
+#include "tests/support/protocol_guards.h"
 
 namespace dlo::test {
 namespace {
 
 using platform::OpLabel;
 using platform::Site;
+using test_support::at_site;
 using test_support::Mutation;
 
 // `slow` below, the mutant above it: the delays stay, the wait goes.
@@ -20,10 +22,6 @@ Decorate mutated(const Decorate& slow, const Mutation& mutation) {
              std::unique_ptr<platform::Device> device) -> std::unique_ptr<platform::Device> {
     return std::make_unique<test_support::MutantDevice>(slow(rank, std::move(device)), mutation);
   };
-}
-
-test_support::LabelPredicate at(Site site) {
-  return [site](const OpLabel& label) { return label.site == site; };
 }
 
 // `gather_only`: the site exists in AllGather jobs alone.
@@ -47,35 +45,35 @@ TEST(DecoratorMutants, NoMutation_EveryJobPasses) {
 }
 
 TEST(DecoratorMutants, ReadyWaitSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{at(Site::kReadyWait), {}, {}}, false);
+  expect_always_detected(slow_copies(), Mutation{at_site(Site::kReadyWait), {}, {}}, false);
 }
 
 TEST(DecoratorMutants, FreeWaitSkipped_IsDetected) {
-  expect_always_detected(slow_computes(), Mutation{at(Site::kFreeWait), {}, {}}, false);
+  expect_always_detected(slow_computes(), Mutation{at_site(Site::kFreeWait), {}, {}}, false);
 }
 
 TEST(DecoratorMutants, LandedWaitSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{at(Site::kLandedWait), {}, {}}, true);
+  expect_always_detected(slow_copies(), Mutation{at_site(Site::kLandedWait), {}, {}}, true);
 }
 
 TEST(DecoratorMutants, InputFreeWaitSkipped_IsDetected) {
-  expect_always_detected(slow_gathers(), Mutation{at(Site::kInputFreeWait), {}, {}}, true);
+  expect_always_detected(slow_gathers(), Mutation{at_site(Site::kInputFreeWait), {}, {}}, true);
 }
 
 TEST(DecoratorMutants, InputFreeRecordSkipped_IsDetected) {
-  expect_always_detected(slow_gathers(), Mutation{{}, at(Site::kInputFreeRecord), {}}, true);
+  expect_always_detected(slow_gathers(), Mutation{{}, at_site(Site::kInputFreeRecord), {}}, true);
 }
 
 TEST(DecoratorMutants, ReadyRecordSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{{}, at(Site::kReadyRecord), {}}, false);
+  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kReadyRecord), {}}, false);
 }
 
 TEST(DecoratorMutants, FreeRecordSkipped_IsDetected) {
-  expect_always_detected(slow_computes(), Mutation{{}, at(Site::kFreeRecord), {}}, false);
+  expect_always_detected(slow_computes(), Mutation{{}, at_site(Site::kFreeRecord), {}}, false);
 }
 
 TEST(DecoratorMutants, LandedRecordSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{{}, at(Site::kLandedRecord), {}}, true);
+  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kLandedRecord), {}}, true);
 }
 
 TEST(DecoratorMutants, OneWrongByteInACopy_IsDetected) {

@@ -6,6 +6,7 @@
 #include "tests/mutants/exploration_proof.h"
 #include "tests/support/moving_device.h"
 #include "tests/support/mutant_device.h"
+#include "tests/support/protocol_guards.h"
 
 namespace dlo::test {
 namespace {
@@ -13,11 +14,9 @@ namespace {
 using platform::OpLabel;
 using platform::Site;
 using platform::StreamKind;
+using test_support::at_site;
 using test_support::Mutation;
-
-test_support::LabelPredicate at(Site site) {
-  return [site](const OpLabel& label) { return label.site == site; };
-}
+using test_support::ProtocolGuard;
 
 engine::DeviceDecorator mutated(const Mutation& mutation) {
   return [mutation](std::unique_ptr<platform::Device> device, int /*rank*/) {
@@ -31,52 +30,38 @@ engine::DeviceDecorator moved(Site site, StreamKind stream) {
   };
 }
 
-struct SiteMove {
-  Site site;
-  StreamKind stream;
-};
-
 std::string name_of(std::string_view what, Site site) {
   return std::string(what) + " " + std::string(platform::site_name(site));
 }
 
-class DroppedWait : public testing::TestWithParam<Site> {};
-class DroppedRecord : public testing::TestWithParam<Site> {};
-class MovedSite : public testing::TestWithParam<SiteMove> {};
+class DroppedWait : public testing::TestWithParam<ProtocolGuard> {};
+class DroppedRecord : public testing::TestWithParam<ProtocolGuard> {};
+class MovedSite : public testing::TestWithParam<ProtocolGuard> {};
 
 TEST_P(DroppedWait, Exploration_FindsIt) {
-  expect_killed(name_of("drop", GetParam()), mutated(Mutation{at(GetParam()), {}, {}}));
+  const Site site = GetParam().site;
+  expect_killed(name_of("drop", site), mutated(Mutation{at_site(site), {}, {}}));
 }
 
 TEST_P(DroppedRecord, Exploration_FindsIt) {
-  expect_killed(name_of("drop", GetParam()), mutated(Mutation{{}, at(GetParam()), {}}));
+  const Site site = GetParam().site;
+  expect_killed(name_of("drop", site), mutated(Mutation{{}, at_site(site), {}}));
 }
 
 TEST_P(MovedSite, Exploration_FindsIt) {
-  const auto [site, stream] = GetParam();
-  expect_killed(name_of("move", site) + " to " + std::string(platform::stream_name(stream)),
-                moved(site, stream));
+  const auto& guard = GetParam();
+  expect_killed(
+      name_of("move", guard.site) + " to " + std::string(platform::stream_name(guard.moved_to)),
+      moved(guard.site, guard.moved_to));
 }
 
 TEST(CorruptedCopy, Exploration_FindsIt) {
-  expect_killed("one wrong byte in a copy", mutated(Mutation{{}, {}, at(Site::kH2d)}));
+  expect_killed("one wrong byte in a copy", mutated(Mutation{{}, {}, at_site(Site::kH2d)}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Waits, DroppedWait,
-                         testing::Values(Site::kReadyWait, Site::kFreeWait, Site::kLandedWait,
-                                         Site::kInputFreeWait));
-INSTANTIATE_TEST_SUITE_P(Records, DroppedRecord,
-                         testing::Values(Site::kReadyRecord, Site::kFreeRecord, Site::kLandedRecord,
-                                         Site::kInputFreeRecord));
-INSTANTIATE_TEST_SUITE_P(Moves, MovedSite,
-                         testing::Values(SiteMove{Site::kReadyWait, StreamKind::kCopy},
-                                         SiteMove{Site::kFreeWait, StreamKind::kCompute},
-                                         SiteMove{Site::kLandedWait, StreamKind::kCopy},
-                                         SiteMove{Site::kInputFreeWait, StreamKind::kComm},
-                                         SiteMove{Site::kReadyRecord, StreamKind::kCompute},
-                                         SiteMove{Site::kFreeRecord, StreamKind::kCopy},
-                                         SiteMove{Site::kLandedRecord, StreamKind::kCompute},
-                                         SiteMove{Site::kInputFreeRecord, StreamKind::kCopy}));
+INSTANTIATE_TEST_SUITE_P(Waits, DroppedWait, testing::ValuesIn(test_support::kGuardWaits));
+INSTANTIATE_TEST_SUITE_P(Records, DroppedRecord, testing::ValuesIn(test_support::kGuardRecords));
+INSTANTIATE_TEST_SUITE_P(Moves, MovedSite, testing::ValuesIn(test_support::all_guards()));
 
 }  // namespace
 }  // namespace dlo::test

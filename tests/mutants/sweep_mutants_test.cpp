@@ -8,19 +8,17 @@
 #include "tests/mutants/sweep_job.h"
 #include "tests/property/backend/delay_device.h"
 #include "tests/support/mutant_device.h"
+#include "tests/support/protocol_guards.h"
 
 namespace dlo::test {
 namespace {
 
 using platform::OpLabel;
 using platform::Site;
+using test_support::at_site;
 using test_support::Mutation;
 
 constexpr std::uint64_t kSlowCopyNs = 2'000'000;
-
-test_support::LabelPredicate at(Site site) {
-  return [site](const OpLabel& label) { return label.site == site; };
-}
 
 DecorateDevice mutated(const Mutation& mutation) {
   return [mutation](std::unique_ptr<platform::Device> device) {
@@ -40,7 +38,7 @@ TEST(SweepMutants, NoMutation_EveryScenarioIsAsExpected) {
 }
 
 TEST(SweepMutants, ReadyWaitSkipped_SweepFallsShort) {
-  const auto results = run_small_sweep(kSlowCopyNs, mutated({at(Site::kReadyWait), {}, {}}));
+  const auto results = run_small_sweep(kSlowCopyNs, mutated({at_site(Site::kReadyWait), {}, {}}));
   EXPECT_EQ(results.size(), 3U);
   EXPECT_EQ(count_fallen_short(results), 2U);
 }
@@ -48,13 +46,13 @@ TEST(SweepMutants, ReadyWaitSkipped_SweepFallsShort) {
 TEST(SweepMutants, FreeWaitSkipped_SweepFallsShort) {
   const auto results = run_small_sweep(0, [](std::unique_ptr<platform::Device> device) {
     return std::make_unique<test_support::MutantDevice>(with_slow_compute(std::move(device)),
-                                                        Mutation{at(Site::kFreeWait), {}, {}});
+                                                        Mutation{at_site(Site::kFreeWait), {}, {}});
   });
   EXPECT_EQ(count_fallen_short(results), 2U);
 }
 
 TEST(SweepMutants, OneWrongByteInACopy_SweepFallsShort) {
-  EXPECT_EQ(count_fallen_short(run_small_sweep(0, mutated({{}, {}, at(Site::kH2d)}))), 2U);
+  EXPECT_EQ(count_fallen_short(run_small_sweep(0, mutated({{}, {}, at_site(Site::kH2d)}))), 2U);
 }
 
 }  // namespace

@@ -5,6 +5,10 @@
 // With one rank only rank-local streaming runs, and mutants of the gather's guards are left out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 #include "comm/mpi/mpi_world.h"
 #include "platform/cuda/cuda_inventory.h"
 #include "platform/posix/steady_clock.h"
@@ -12,6 +16,7 @@
 #include "tests/property/backend/delay_device.h"
 #include "tests/support/moving_device.h"
 #include "tests/support/mutant_device.h"
+#include "tests/support/protocol_guards.h"
 
 namespace dlo::test {
 namespace {
@@ -19,7 +24,9 @@ namespace {
 using platform::OpLabel;
 using platform::Site;
 using platform::StreamKind;
+using test_support::at_site;
 using test_support::Mutation;
+using test_support::ProtocolGuard;
 
 constexpr Nanoseconds kDelay = 3 * kMillisecond;
 
@@ -51,10 +58,6 @@ std::unique_ptr<platform::Device> delayed(std::unique_ptr<platform::Device> devi
                                        [site = delayed_site(stream)](const OpLabel& label) {
                                          return label.site == site ? kDelay : 0;
                                        });
-}
-
-test_support::LabelPredicate at(Site site) {
-  return [site](const OpLabel& label) { return label.site == site; };
 }
 
 bool of_the_gather(Site site) {
@@ -98,20 +101,6 @@ class GpuMutants : public testing::Test {
   }
 };
 
-struct GuardCase {
-  Site site;
-  StreamKind delay;  // the stream whose operation the guard is there for
-};
-
-constexpr GuardCase kWaits[] = {{Site::kReadyWait, StreamKind::kCopy},
-                                {Site::kFreeWait, StreamKind::kCompute},
-                                {Site::kLandedWait, StreamKind::kCopy},
-                                {Site::kInputFreeWait, StreamKind::kComm}};
-constexpr GuardCase kRecords[] = {{Site::kReadyRecord, StreamKind::kCopy},
-                                  {Site::kFreeRecord, StreamKind::kCompute},
-                                  {Site::kLandedRecord, StreamKind::kCopy},
-                                  {Site::kInputFreeRecord, StreamKind::kComm}};
-
 TEST_F(GpuMutants, NoMutation_PassesUnderEveryDelay) {
   for (const auto stream : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm}) {
     EXPECT_EQ(fallen_short([stream](auto device) { return delayed(std::move(device), stream); }),
@@ -119,58 +108,45 @@ TEST_F(GpuMutants, NoMutation_PassesUnderEveryDelay) {
   }
 }
 
+// Guards that exist with this number of ranks.
+template <typename Guards>
+std::vector<ProtocolGuard> guards_here(const Guards& guards) {
+  std::vector<ProtocolGuard> here;
+  std::copy_if(guards.begin(), guards.end(), std::back_inserter(here),
+               [](const auto& guard) { return world()->size() > 1 || !of_the_gather(guard.site); });
+  return here;
+}
+
 TEST_F(GpuMutants, DroppedWait_FallsShort) {
-  for (const auto& [site, delay] : kWaits) {
-    if (world()->size() == 1 && of_the_gather(site)) {
-      continue;
-    }
+  for (const auto& guard : guards_here(test_support::kGuardWaits)) {
     expect_red(
-        [site = site, delay = delay](auto device) {
-          return std::make_unique<test_support::MutantDevice>(delayed(std::move(device), delay),
-                                                              Mutation{at(site), {}, {}});
+        [guard](auto device) {
+          return std::make_unique<test_support::MutantDevice>(
+              delayed(std::move(device), guard.late), Mutation{at_site(guard.site), {}, {}});
         },
-        platform::site_name(site));
+        platform::site_name(guard.site));
   }
 }
 
 TEST_F(GpuMutants, DroppedRecord_FallsShort) {
-  for (const auto& [site, delay] : kRecords) {
-    if (world()->size() == 1 && of_the_gather(site)) {
-      continue;
-    }
+  for (const auto& guard : guards_here(test_support::kGuardRecords)) {
     expect_red(
-        [site = site, delay = delay](auto device) {
-          return std::make_unique<test_support::MutantDevice>(delayed(std::move(device), delay),
-                                                              Mutation{{}, at(site), {}});
+        [guard](auto device) {
+          return std::make_unique<test_support::MutantDevice>(
+              delayed(std::move(device), guard.late), Mutation{{}, at_site(guard.site), {}});
         },
-        platform::site_name(site));
+        platform::site_name(guard.site));
   }
 }
 
 TEST_F(GpuMutants, MovedGuard_FallsShort) {
-  struct Move {
-    Site site;
-    StreamKind to;
-    StreamKind delay;
-  };
-  constexpr Move kMoves[] = {{Site::kReadyWait, StreamKind::kCopy, StreamKind::kCopy},
-                             {Site::kFreeWait, StreamKind::kCompute, StreamKind::kCompute},
-                             {Site::kLandedWait, StreamKind::kCopy, StreamKind::kCopy},
-                             {Site::kInputFreeWait, StreamKind::kComm, StreamKind::kComm},
-                             {Site::kReadyRecord, StreamKind::kCompute, StreamKind::kCopy},
-                             {Site::kFreeRecord, StreamKind::kCopy, StreamKind::kCompute},
-                             {Site::kLandedRecord, StreamKind::kCompute, StreamKind::kCopy},
-                             {Site::kInputFreeRecord, StreamKind::kCopy, StreamKind::kComm}};
-  for (const auto& move : kMoves) {
-    if (world()->size() == 1 && of_the_gather(move.site)) {
-      continue;
-    }
+  for (const auto& guard : guards_here(test_support::all_guards())) {
     expect_red(
-        [move](auto device) {
+        [guard](auto device) {
           return std::make_unique<test_support::MovingDevice>(
-              delayed(std::move(device), move.delay), move.site, move.to);
+              delayed(std::move(device), guard.late), guard.site, guard.moved_to);
         },
-        platform::site_name(move.site));
+        platform::site_name(guard.site));
   }
 }
 
@@ -178,7 +154,7 @@ TEST_F(GpuMutants, OneWrongByteInACopy_FallsShort) {
   expect_red(
       [](auto device) {
         return std::make_unique<test_support::MutantDevice>(std::move(device),
-                                                            Mutation{{}, {}, at(Site::kH2d)});
+                                                            Mutation{{}, {}, at_site(Site::kH2d)});
       },
       "one wrong byte");
 }
