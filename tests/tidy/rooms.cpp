@@ -88,14 +88,17 @@ const std::vector<RawCall>& raw_calls() {
   // A call of a plain function: not a member, not a declaration with a type before the name.
   static const std::string call = R"((^\s*|[^\w.>:\s*&]\s*|&&\s*|(^|[^:\w])::|\breturn\s+))";
   static const std::vector<RawCall> table{
-      {std::regex(R"(\b(cuda|nccl)[A-Z]\w*\s*\()"), "a CUDA or NCCL call", true},
+      {std::regex(R"(\b(cuda|nccl|cu(Mem|Stream|Ctx|Device|Event|Launch))[A-Z]\w*\s*\()"),
+       "a CUDA or NCCL call", true},
+      {std::regex(R"(\b(dlopen|dlsym)\s*\()"), "a call of the loader"},
       {std::regex(R"(\bMPI_[A-Z]\w*|#\s*include\s*<mpi\.h>)"), "an MPI call"},
       {std::regex(call + R"((mmap|munmap|mremap|msync|madvise|mlock|mprotect)\s*\()"),
        "a memory mapping call"},
       {std::regex(call +
                   R"((open|openat|flock|fcntl|fsync|fdatasync|ftruncate|pread|pwrite)\s*\()"),
        "a file call"},
-      {std::regex(R"(#\s*include\s*<(sys/mman|sys/file|fcntl|pthread|cuda_runtime|nccl)\.h>)"),
+      {std::regex(
+           R"(#\s*include\s*<(sys/mman|sys/file|fcntl|pthread|dlfcn|cuda(_runtime(_api)?)?|nccl)\.h>)"),
        "a system header"},
       {std::regex(R"(\bstd::(jthread|thread|async|this_thread)\b|\bpthread_\w+)"), "a thread"},
       // Clock::sleep, a member, is the seam itself.
@@ -110,10 +113,10 @@ const std::vector<RawCall>& raw_calls() {
 
 // Regular expressions are slow; a line without any of these cannot match one of the table.
 bool may_match(const std::string& line) {
-  static constexpr std::array<std::string_view, 20> kHints{
-      "cuda",  "nccl",     "MPI_",  "include", "map",   "sync",        "madvise",
-      "mlock", "mprotect", "open",  "flock",   "fcntl", "async",       "truncate",
-      "pread", "pwrite",   "sleep", "thread",  "clock", "gettimeofday"};
+  static constexpr std::array<std::string_view, 22> kHints{
+      "cuda",     "nccl",   "MPI_",  "include",      "map",   "sync",     "madvise", "mlock",
+      "mprotect", "open",   "flock", "fcntl",        "async", "truncate", "pread",   "pwrite",
+      "sleep",    "thread", "clock", "gettimeofday", "cu",    "dl"};
   return std::any_of(kHints.begin(), kHints.end(),
                      [&](std::string_view hint) { return line.find(hint) != std::string::npos; });
 }

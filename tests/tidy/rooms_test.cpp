@@ -84,12 +84,29 @@ TEST(LinkLists, PermittedRooms_AreSilent) {
 }
 
 TEST(RawCalls, EachKind_Fires) {
-  for (const char* line :
-       {"cudaMemcpyAsync(a, b);", "ncclAllGather(a);", "MPI_Barrier(comm);", "#include <mpi.h>",
-        "void* p = mmap(nullptr, n);", "int fd = ::open(path, flags);", "if (flock(fd, x)) {",
-        "return fsync(fd);", "std::thread worker;", "std::this_thread::yield();", "sleep_for(a);",
-        "auto now = std::chrono::steady_clock::now();", "#include <sys/mman.h>", "std::async(f);",
-        "::sleep(1);", "  flock(fd, 2);", "  if (a && fsync(fd) != 0) {"}) {
+  for (const char* line : {"cudaMemcpyAsync(a, b);",
+                           "ncclAllGather(a);",
+                           "MPI_Barrier(comm);",
+                           "#include <mpi.h>",
+                           "void* p = mmap(nullptr, n);",
+                           "int fd = ::open(path, flags);",
+                           "if (flock(fd, x)) {",
+                           "return fsync(fd);",
+                           "std::thread worker;",
+                           "std::this_thread::yield();",
+                           "sleep_for(a);",
+                           "auto now = std::chrono::steady_clock::now();",
+                           "#include <sys/mman.h>",
+                           "std::async(f);",
+                           "::sleep(1);",
+                           "cuStreamWaitValue32(a);",
+                           "cudaFree(p);",
+                           "dlopen(name, 0);",
+                           "#include <cuda_runtime_api.h>",
+                           "#include <cuda.h>",
+                           "#include <dlfcn.h>",
+                           "  flock(fd, 2);",
+                           "  if (a && fsync(fd) != 0) {"}) {
     EXPECT_GE(check_raw_calls(SourceTree::one("src/engine/a.cpp", line)).size(), 1U) << line;
   }
 }
