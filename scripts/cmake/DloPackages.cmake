@@ -17,16 +17,18 @@ if(DLO_WITH_MPI)
   find_package(MPI 3.0 REQUIRED COMPONENTS CXX)
 endif()
 
-# 13, because libtorch brings libcudart.so.13; NCCL of the toolkit's folder or of torch's wheels.
+# 13, because libtorch brings libcudart.so.13; NCCL of the toolkit's folder or of a wheel in
+# .deps/nccl.
 if(DLO_WITH_CUDA)
   find_package(CUDAToolkit 13 REQUIRED)
   find_path(DLO_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
-    PATHS "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/nccl/include")
+    PATHS "${PROJECT_SOURCE_DIR}/.deps/nccl/nvidia/nccl/include")
   find_library(DLO_NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR}
-    PATHS "${PROJECT_SOURCE_DIR}/.deps/python/nvidia/nccl/lib")
+    PATHS "${PROJECT_SOURCE_DIR}/.deps/nccl/nvidia/nccl/lib")
   if(NOT DLO_NCCL_INCLUDE OR NOT DLO_NCCL_LIBRARY)
-    message(FATAL_ERROR "DLO_WITH_CUDA is on and NCCL was not found: install the wheel "
-                        "nvidia-nccl-cu13, or set DLO_NCCL_INCLUDE and DLO_NCCL_LIBRARY")
+    message(FATAL_ERROR "DLO_WITH_CUDA is on and NCCL was not found: python3 -m pip install "
+                        "--no-deps --target .deps/nccl nvidia-nccl-cu13==2.28.9, or set "
+                        "DLO_NCCL_INCLUDE and DLO_NCCL_LIBRARY")
   endif()
   add_library(dlo_nccl INTERFACE)
   add_library(dlo::nccl ALIAS dlo_nccl)

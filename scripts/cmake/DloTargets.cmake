@@ -47,7 +47,7 @@ function(dlo_add_library name)
   endif()
   if(ARG_SOURCES)
     add_library(dlo_${name} STATIC ${ARG_SOURCES})
-    if(name MATCHES "_(cuda|nccl)$")
+    if(name MATCHES "_(cuda|nccl|copy_engine)$")
       # Machines without these libraries, CI's among them, would not see names that collide.
       set_target_properties(dlo_${name} PROPERTIES UNITY_BUILD OFF)
     endif()
