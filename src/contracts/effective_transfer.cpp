@@ -10,6 +10,8 @@ std::string_view transfer_name(Transfer transfer) {
       return "resident";
     case Transfer::kRankLocal:
       return "rank_local";
+    case Transfer::kStaged:
+      return "staged";
     case Transfer::kAllGather:
       return "all_gather";
   }
@@ -20,6 +22,8 @@ std::string_view backing_name(Backing backing) {
   switch (backing) {
     case Backing::kOrdinary:
       return "ordinary";
+    case Backing::kCheckpointMmap:
+      return "checkpoint_mmap";
   }
   throw LogicError("backing without a name");
 }

@@ -10,11 +10,11 @@
 
 namespace dlo::contracts {
 
-enum class Transfer : std::uint8_t { kResident, kRankLocal, kAllGather };
-enum class Backing : std::uint8_t { kOrdinary };
+enum class Transfer : std::uint8_t { kResident, kRankLocal, kStaged, kAllGather };
+enum class Backing : std::uint8_t { kOrdinary, kCheckpointMmap };
 
-[[nodiscard]] std::string_view transfer_name(Transfer transfer);  // "resident", "rank_local", ...
-[[nodiscard]] std::string_view backing_name(Backing backing);
+[[nodiscard]] std::string_view transfer_name(Transfer transfer);  // "resident", "staged", ...
+[[nodiscard]] std::string_view backing_name(Backing backing);  // "checkpoint_mmap", ...
 
 struct Downgrade {
   std::string code;    // stable, base/codes.h

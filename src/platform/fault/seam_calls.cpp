@@ -85,7 +85,7 @@ std::vector<std::string> list_sites() {
       {SeamCall::kSynchronize, {"all streams"}},
       {SeamCall::kMakeControlGroup, {"weight control"}},
       {SeamCall::kMakeCommunicator, {"weights"}},
-      {SeamCall::kExchange, {"vote on enable", "schedule"}},
+      {SeamCall::kExchange, {"vote on enable", "schedule", "inputs"}},
       {SeamCall::kGather, {"gather"}},
       {SeamCall::kFileStat, {"folder", "text", "weights"}},
       {SeamCall::kFileList, {"folder"}},

@@ -12,8 +12,10 @@ namespace {
 TEST(EffectiveTransfer, EachTransfer_HasItsName) {
   EXPECT_EQ(transfer_name(Transfer::kResident), "resident");
   EXPECT_EQ(transfer_name(Transfer::kRankLocal), "rank_local");
+  EXPECT_EQ(transfer_name(Transfer::kStaged), "staged");
   EXPECT_EQ(transfer_name(Transfer::kAllGather), "all_gather");
   EXPECT_EQ(backing_name(Backing::kOrdinary), "ordinary");
+  EXPECT_EQ(backing_name(Backing::kCheckpointMmap), "checkpoint_mmap");
 }
 
 TEST(EffectiveTransfer, ValueOutsideTheEnum_Throws) {
