@@ -15,8 +15,9 @@ namespace dlo::harness {
 namespace {
 
 // Options that mean nothing to a resident run.
-constexpr std::array<std::string_view, 4> kStreamingOptions{"dlo_chunk_bytes", "dlo_prefetch_depth",
-                                                            "dlo_input_slots", "pin_cpu_memory"};
+constexpr std::array<std::string_view, 8> kStreamingOptions{
+    "dlo_chunk_bytes",     "dlo_prefetch_depth", "dlo_input_slots",   "pin_cpu_memory",
+    "dlo_checkpoint_mmap", "dlo_pack_threads",   "dlo_staging_bytes", "dlo_staging_chunk_bytes"};
 
 struct Axis {
   std::string name;

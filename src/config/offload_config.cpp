@@ -18,6 +18,10 @@ std::uint32_t clamp_to_u32(std::int64_t value) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(value, 0, kMax));
 }
 
+std::uint64_t clamp_to_u64(std::int64_t value) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(value, 0));
+}
+
 std::int64_t group_size(const ParallelConfig& parallel) {
   std::int64_t size = parallel.data_parallel_size;
   if (parallel.use_hsdp && parallel.hsdp_shard_size > 0) {
@@ -86,9 +90,12 @@ OffloadConfig normalise(const OffloadOptions& options, const ParallelConfig& par
       config.strategy == OffloadStrategy::kDistributedLayerwise && !options.dlo_use_allgather;
   config.dp_size = rank_local ? 1 : clamp_to_u32(group_size(parallel));
   config.prefetch_depth = clamp_to_u32(options.dlo_prefetch_depth);
-  config.chunk_bytes =
-      static_cast<std::uint64_t>(std::max<std::int64_t>(options.dlo_chunk_bytes, 0));
+  config.chunk_bytes = clamp_to_u64(options.dlo_chunk_bytes);
   config.input_slots = clamp_to_u32(options.dlo_input_slots);
+  config.checkpoint_mmap = options.dlo_checkpoint_mmap;
+  config.pack_threads = clamp_to_u32(options.dlo_pack_threads);
+  config.staging_bytes = clamp_to_u64(options.dlo_staging_bytes);
+  config.staging_chunk_bytes = clamp_to_u64(options.dlo_staging_chunk_bytes);
   return config;
 }
 

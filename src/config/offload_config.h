@@ -39,6 +39,10 @@ struct OffloadConfig {
   std::uint32_t prefetch_depth = 1;
   std::uint64_t chunk_bytes = 0;  // per rank and chunk; 0: whole block
   std::uint32_t input_slots = 2;
+  bool checkpoint_mmap = true;
+  std::uint32_t pack_threads = 4;
+  std::uint64_t staging_bytes = 0;  // 0: from the largest block
+  std::uint64_t staging_chunk_bytes = 0;
 
   // Strategies that were asked for and lost to a higher one: code lower_priority_strategy, the
   // option in `where`.

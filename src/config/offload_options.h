@@ -14,6 +14,8 @@ namespace dlo::config {
 inline constexpr std::int64_t kDefaultChunkBytes = 64LL * 1024 * 1024;
 inline constexpr std::int64_t kPrefetchDepthMax = 4;
 inline constexpr std::int64_t kInputSlotsMax = 1024;
+inline constexpr std::int64_t kPackThreadsMax = 64;
+inline constexpr std::int64_t kDefaultStagingChunkBytes = 16LL * 1024 * 1024;
 
 struct OffloadOptions {
   bool enable_distributed_layerwise_offload = false;
@@ -31,6 +33,10 @@ struct OffloadOptions {
   std::int64_t dlo_prefetch_depth = 1;                // blocks; 1..4, output slots = depth + 1
   std::int64_t dlo_chunk_bytes = kDefaultChunkBytes;  // per rank and chunk; 0: whole block
   std::int64_t dlo_input_slots = 2;                   // AllGather input slots, 1..1024
+  bool dlo_checkpoint_mmap = true;     // try to map the checkpoint; false: always load
+  std::int64_t dlo_pack_threads = 4;   // that fill the staging ring, 1..64
+  std::int64_t dlo_staging_bytes = 0;  // of the ring; 0: min(2 x largest block, 256 MiB)
+  std::int64_t dlo_staging_chunk_bytes = kDefaultStagingChunkBytes;
 
   friend bool operator==(const OffloadOptions&, const OffloadOptions&) = default;
 };

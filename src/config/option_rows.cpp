@@ -44,6 +44,17 @@ constexpr std::array kOffloadRows = {
             "Bytes per rank and chunk of a block, a multiple of 256; 0: the whole block."},
     Offload{"dlo_input_slots", &OffloadOptions::dlo_input_slots, "slots", "--dlo-input-slots", "",
             "Device buffers that hold pieces until they are gathered."},
+    Offload{"dlo_checkpoint_mmap", &OffloadOptions::dlo_checkpoint_mmap, "",
+            "--dlo-checkpoint-mmap", "--dlo-no-checkpoint-mmap",
+            "Map a checkpoint that is laid out as the model runs it instead of loading it."},
+    Offload{"dlo_pack_threads", &OffloadOptions::dlo_pack_threads, "threads", "--dlo-pack-threads",
+            "", "Threads that fill the staging ring from a mapping, 1 to 64."},
+    Offload{"dlo_staging_bytes", &OffloadOptions::dlo_staging_bytes, "bytes",
+            "--dlo-staging-bytes", "",
+            "Size of the staging ring; 0: two of the largest block, at most 256 MiB."},
+    Offload{"dlo_staging_chunk_bytes", &OffloadOptions::dlo_staging_chunk_bytes, "bytes",
+            "--dlo-staging-chunk-bytes", "",
+            "Bytes that are packed and copied at a time, a multiple of 256."},
 };
 
 constexpr std::array kParallelRows = {

@@ -210,6 +210,10 @@ constexpr std::array kLaterRules = {
          "set max_num_seqs to 1, or use AllGather over DP"},
 };
 
+constexpr bool multiple_of_256(std::int64_t bytes) {
+  return bytes % static_cast<std::int64_t>(kTensorAlignmentBytes) == 0;
+}
+
 constexpr std::array kOwnRules = {
     Rule{"CFG-60", Stage::kConstruct, "dlo_prefetch_depth",
          [](const C& c) {
@@ -222,8 +226,7 @@ constexpr std::array kOwnRules = {
          "give 1 to 4"},
     Rule{"CFG-61", Stage::kConstruct, "dlo_chunk_bytes",
          [](const C& c) {
-           constexpr auto kStep = static_cast<std::int64_t>(kTensorAlignmentBytes);
-           return c.options.dlo_chunk_bytes < 0 || c.options.dlo_chunk_bytes % kStep != 0;
+           return c.options.dlo_chunk_bytes < 0 || !multiple_of_256(c.options.dlo_chunk_bytes);
          },
          [](const C& c) {
            return fmt::format("chunk of {} bytes is no multiple of 256", c.options.dlo_chunk_bytes);
@@ -247,6 +250,34 @@ constexpr std::array kOwnRules = {
          [](const C& c) { return c.neighbours.max_num_seqs < 1; },
          [](const C& c) { return fmt::format("{} requests in flight", c.neighbours.max_num_seqs); },
          "give 1 or above"},
+    Rule{"CFG-65", Stage::kConstruct, "dlo_pack_threads",
+         [](const C& c) {
+           return c.options.dlo_pack_threads < 1 || c.options.dlo_pack_threads > kPackThreadsMax;
+         },
+         [](const C& c) { return fmt::format("{} packing threads", c.options.dlo_pack_threads); },
+         "give 1 to 64"},
+    Rule{"CFG-66", Stage::kConstruct, "dlo_staging_chunk_bytes",
+         [](const C& c) {
+           return c.options.dlo_staging_chunk_bytes < 1 ||
+                  !multiple_of_256(c.options.dlo_staging_chunk_bytes);
+         },
+         [](const C& c) {
+           return fmt::format("staging chunk of {} bytes is no positive multiple of 256",
+                              c.options.dlo_staging_chunk_bytes);
+         },
+         "give a positive multiple of 256"},
+    Rule{"CFG-67", Stage::kConstruct, "dlo_staging_bytes",
+         [](const C& c) {
+           const auto& options = c.options;
+           return options.dlo_staging_bytes < 0 ||
+                  (options.dlo_staging_bytes != 0 &&
+                   options.dlo_staging_bytes / 2 < options.dlo_staging_chunk_bytes);
+         },
+         [](const C& c) {
+           return fmt::format("staging ring of {} bytes holds no two chunks of {}",
+                              c.options.dlo_staging_bytes, c.options.dlo_staging_chunk_bytes);
+         },
+         "give two chunks or more, or 0 for the default"},
 };
 
 template <std::size_t... kSizes>

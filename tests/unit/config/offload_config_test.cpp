@@ -97,6 +97,10 @@ TEST(Normalise, Numbers_AreCarriedOver) {
   options.dlo_prefetch_depth = 4;
   options.dlo_chunk_bytes = 512;
   options.dlo_input_slots = 7;
+  options.dlo_checkpoint_mmap = false;
+  options.dlo_pack_threads = 9;
+  options.dlo_staging_bytes = 4096;
+  options.dlo_staging_chunk_bytes = 1024;
   const auto config = normalise(options, {});
   EXPECT_FALSE(config.pin_cpu_memory);
   EXPECT_EQ(config.dlo_resident_layers, 3U);
@@ -104,6 +108,10 @@ TEST(Normalise, Numbers_AreCarriedOver) {
   EXPECT_EQ(config.prefetch_depth, 4U);
   EXPECT_EQ(config.chunk_bytes, 512U);
   EXPECT_EQ(config.input_slots, 7U);
+  EXPECT_FALSE(config.checkpoint_mmap);
+  EXPECT_EQ(config.pack_threads, 9U);
+  EXPECT_EQ(config.staging_bytes, 4096U);
+  EXPECT_EQ(config.staging_chunk_bytes, 1024U);
 }
 
 TEST(Normalise, MoreResidentLayersThanAnyModel_AreClamped) {

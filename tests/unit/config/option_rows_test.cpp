@@ -29,6 +29,10 @@ TEST(OffloadOptions, Defaults_AreTheReferences) {
       {"dlo_prefetch_depth", 1},
       {"dlo_chunk_bytes", 67'108'864},
       {"dlo_input_slots", 2},
+      {"dlo_checkpoint_mmap", true},
+      {"dlo_pack_threads", 4},
+      {"dlo_staging_bytes", 0},
+      {"dlo_staging_chunk_bytes", 16'777'216},
   };
   EXPECT_EQ(options_to_json(OffloadOptions{}), wanted);
 }
