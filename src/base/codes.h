@@ -26,6 +26,14 @@ inline constexpr std::string_view kMissingTensor = "missing_tensor";
 inline constexpr std::string_view kShapeMismatch = "shape_mismatch";
 inline constexpr std::string_view kDtypeMismatch = "dtype_mismatch";
 
+// Why a checkpoint is not mapped but loaded ordinarily (preflight).
+inline constexpr std::string_view kUnsupportedTp = "unsupported_tp";
+inline constexpr std::string_view kUnsupportedHsdp = "unsupported_hsdp";
+inline constexpr std::string_view kUnsupportedOnlineQuantization =
+    "unsupported_online_quantization";
+inline constexpr std::string_view kCheckpointPlanIncompatible = "checkpoint_plan_incompatible";
+inline constexpr std::string_view kCheckpointMmapDisabled = "checkpoint_mmap_disabled";
+
 // Configuration beyond the rule table.
 inline constexpr std::string_view kUnknownOption = "unknown_option";
 inline constexpr std::string_view kInvalidValue = "invalid_value";

@@ -10,6 +10,7 @@
 
 #include "base/tensor_view.h"
 #include "contracts/block_binding.h"
+#include "contracts/load_rules.h"
 
 namespace dlo::contracts {
 
@@ -42,6 +43,7 @@ struct DitSpec {
   std::string name;               // component name, "transformer"
   std::vector<BlockSpec> blocks;  // ring order
   BlockSpec non_block;            // always resident on the device; may have no tensors
+  LoadRules loading = {};         // for the loader alone
 };
 
 struct ParameterTable {
