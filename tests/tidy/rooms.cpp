@@ -97,9 +97,9 @@ const std::vector<RawCall>& raw_calls() {
       {std::regex(call +
                   R"((open|openat|flock|fcntl|fsync|fdatasync|ftruncate|pread|pwrite)\s*\()"),
        "a file call"},
-      {std::regex(
-           R"(#\s*include\s*<(sys/mman|sys/file|fcntl|pthread|dlfcn|cuda(_runtime(_api)?)?|nccl)\.h>)"),
+      {std::regex(R"(#\s*include\s*<(sys/mman|sys/file|fcntl|pthread|dlfcn)\.h>)"),
        "a system header"},
+      {std::regex(R"(#\s*include\s*<(cuda(_runtime(_api)?)?|nccl)\.h>)"), "a CUDA header"},
       {std::regex(R"(\bstd::(jthread|thread|async|this_thread)\b|\bpthread_\w+)"), "a thread"},
       // Clock::sleep, a member, is the seam itself.
       {std::regex(R"(\b(sleep_for|sleep_until|usleep|nanosleep)\b|)" + call + R"(sleep\s*\()"),
