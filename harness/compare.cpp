@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/report_cells.h"
+#include "harness/throughput_summary.h"
+
 namespace dlo::harness {
 namespace {
 
@@ -15,12 +18,6 @@ const ScenarioResult* find_scenario(const Results& results, const std::string& n
   const auto at = std::find_if(results.scenarios.begin(), results.scenarios.end(),
                                [&](const ScenarioResult& row) { return row.name == name; });
   return at == results.scenarios.end() ? nullptr : &*at;
-}
-
-const Metric* metric_named(const ScenarioResult& scenario, const std::string& name) {
-  const auto at = std::find_if(scenario.metrics.begin(), scenario.metrics.end(),
-                               [&](const Metric& row) { return row.name == name; });
-  return at == scenario.metrics.end() ? nullptr : &*at;
 }
 
 // Medians of the rounds of the arm whose forward `metric` is; empty where there are none.
@@ -54,7 +51,7 @@ std::optional<double> noise_floor(const ScenarioResult& a, const ScenarioResult&
 
 void compare_metrics(const ScenarioResult& a, const ScenarioResult& b, Comparison& comparison) {
   for (const Metric& metric : a.metrics) {
-    const Metric* other = metric_named(b, metric.name);
+    const Metric* other = find_metric(b, metric.name);
     if (other == nullptr) {
       comparison.remarks.push_back(fmt::format("{}: B has no {}", a.name, metric.name));
       continue;
@@ -81,6 +78,17 @@ void compare_metrics(const ScenarioResult& a, const ScenarioResult& b, Compariso
     }
     comparison.changed.push_back(std::move(row));
   }
+  for (const Metric& metric : b.metrics) {
+    if (find_metric(a, metric.name) == nullptr) {
+      comparison.remarks.push_back(fmt::format("{}: A has no {}", a.name, metric.name));
+    }
+  }
+}
+
+// What has to be equal before unequal bytes say anything.
+std::string bytes_depend_on(const ScenarioResult& scenario) {
+  return fmt::format("{}, {} arithmetic, {} attention{}", scenario.device, scenario.compute_dtype,
+                     scenario.attention, gather_text(scenario));
 }
 
 void compare_bytes(const ScenarioResult& a, const ScenarioResult& b, Comparison& comparison) {
@@ -88,10 +96,11 @@ void compare_bytes(const ScenarioResult& a, const ScenarioResult& b, Comparison&
     comparison.remarks.push_back(fmt::format("{}: outcome {} {} in A, {} {} in B", a.name,
                                              a.outcome, a.code, b.outcome, b.code));
   }
-  if (a.attention != b.attention || a.compute_dtype != b.compute_dtype || a.device != b.device) {
-    comparison.remarks.push_back(fmt::format(
-        "{}: bytes are not compared: {}, {} arithmetic, {} attention in A; {}, {}, {} in B", a.name,
-        a.device, a.compute_dtype, a.attention, b.device, b.compute_dtype, b.attention));
+  const std::string of_a = bytes_depend_on(a);
+  const std::string of_b = bytes_depend_on(b);
+  if (of_a != of_b) {
+    comparison.remarks.push_back(
+        fmt::format("{}: bytes are not compared: {} in A, {} in B", a.name, of_a, of_b));
   } else if (a.output_digest != b.output_digest) {
     comparison.remarks.push_back(fmt::format("{}: output bytes differ", a.name));
   }
@@ -183,11 +192,7 @@ Json comparison_json(const Comparison& comparison) {
               {"verdict", row.verdict()}};
     json["relative"] = row.relative() ? Json(*row.relative()) : Json(nullptr);
     json["noise_floor"] = row.noise_floor ? Json(*row.noise_floor) : Json(nullptr);
-    json["difference"] = row.difference ? Json{{"estimate", row.difference->difference},
-                                               {"low", row.difference->low},
-                                               {"high", row.difference->high},
-                                               {"coverage", row.difference->coverage}}
-                                        : Json(nullptr);
+    json["difference"] = difference_json(row.difference);
     rows.push_back(std::move(json));
   }
   return Json{

@@ -9,7 +9,6 @@
 #include "engine/run_report_json.h"
 #include "harness/fault_checks.h"
 #include "harness/scenario_faults.h"
-#include "harness/throughput_summary.h"
 
 namespace dlo::harness {
 namespace {
@@ -174,7 +173,9 @@ bool ran(const RunReport& report) {
 }
 
 Verdict judge(const Scenario& scenario, const RunReport& report,
-              const std::optional<Reference>& reference, const std::vector<Metric>& metrics) {
+              const std::optional<Reference>& reference,
+              const std::optional<ThroughputSummary>& throughput,
+              const std::vector<Metric>& metrics) {
   Verdict verdict;
   Findings& findings = verdict.failed_checks;
   check_outcome(scenario, report, findings);
@@ -183,7 +184,7 @@ Verdict judge(const Scenario& scenario, const RunReport& report,
     check_ranks(scenario, report, findings);
     const Digests digests = check_outputs(scenario, report, findings);
     if (scenario.throughput.has_value()) {
-      const Findings fell_short = check_throughput(report.ranks);
+      const Findings fell_short = check_throughput(report.ranks, throughput);
       findings.insert(findings.end(), fell_short.begin(), fell_short.end());
       verdict.bytes_equal = arms_equal(report.ranks);
     }

@@ -11,6 +11,7 @@
 #include "engine/run_report.h"
 #include "harness/results.h"
 #include "harness/scenario.h"
+#include "harness/throughput_summary.h"
 
 namespace dlo::harness {
 
@@ -30,8 +31,10 @@ struct Reference {
 // The outcome is kRuns or kFallsBack: there are outputs and figures.
 [[nodiscard]] bool ran(const engine::RunReport& report);
 
+// `throughput` and `metrics` are made of `report`.
 [[nodiscard]] Verdict judge(const Scenario& scenario, const engine::RunReport& report,
                             const std::optional<Reference>& reference,
+                            const std::optional<ThroughputSummary>& throughput,
                             const std::vector<Metric>& metrics);
 
 }  // namespace dlo::harness

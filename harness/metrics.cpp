@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "telemetry/paired_comparison.h"
+
 namespace dlo::harness {
 namespace {
 
@@ -70,7 +72,8 @@ constexpr std::array kDefinitions{
     MetricDefinition{
         "forward_ms", "forward", "ms",
         "Wall time of a request on one rank divided by its forwards, median over the requests of "
-        "all ranks; the samples are their number. On a CPU whose cores the ranks share it says how "
+        "all ranks; the samples are their number. Where forwards are timed one by one it is the "
+        "median over the first arm's, each rank's own. On a CPU whose cores the ranks share it says how "
         "long a test takes and nothing about an accelerator."},
 };
 
@@ -109,15 +112,6 @@ double mean_h2d_per_forward(const std::vector<RankReport>& ranks) {
   const double forwards = sum(ranks, [](const RankReport& r) { return r.traffic.forward_count; });
   const double bytes = sum(ranks, [](const RankReport& r) { return r.traffic.h2d_bytes; });
   return forwards > 0 ? bytes / forwards : 0;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) {
-    return 0;
-  }
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::vector<double> all_forward_ms(const std::vector<RankReport>& ranks) {
@@ -199,7 +193,8 @@ std::vector<Metric> metrics_of(const engine::RunReport& report) {
   add_traffic(list, report.ranks);
   add_memory(list, report.ranks);
   const std::vector<double> forward_ms = all_forward_ms(report.ranks);
-  list.add_sampled("forward_ms", median(forward_ms), forward_ms.size());
+  list.add_sampled("forward_ms", forward_ms.empty() ? 0 : telemetry::median_of(forward_ms),
+                   forward_ms.size());
   return list.take();
 }
 

@@ -136,6 +136,10 @@ std::uint64_t chunk_bytes(const ScenarioResult& scenario) {
   return scenario.options.is_object() ? scenario.options.value("dlo_chunk_bytes", 0ULL) : 0;
 }
 
+std::string gather_text(const ScenarioResult& scenario) {
+  return scenario.gather.empty() ? "" : ", gathered by " + scenario.gather;
+}
+
 std::string outcome_text(std::string_view outcome) {
   std::string text(outcome);
   std::replace(text.begin(), text.end(), '_', ' ');

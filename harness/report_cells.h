@@ -27,6 +27,9 @@ namespace dlo::harness {
 // Asked for; 0: whole block.
 [[nodiscard]] std::uint64_t chunk_bytes(const ScenarioResult& scenario);
 
+// ", gathered by nccl"; empty where nobody told who gathers.
+[[nodiscard]] std::string gather_text(const ScenarioResult& scenario);
+
 // "falls_back" -> "falls back".
 [[nodiscard]] std::string outcome_text(std::string_view outcome);
 

@@ -35,7 +35,8 @@ Table mode_table(const Results& results, const std::string& model) {
               .rows = {}};
   for (const ScenarioResult& scenario : results.scenarios) {
     if (scenario.model == model && ran(scenario) && !times_forwards(scenario)) {
-      table.rows.push_back({.group = scenario.topology.text(), .cells = mode_cells(scenario)});
+      table.rows.push_back({.group = scenario.topology.text() + gather_text(scenario),
+                            .cells = mode_cells(scenario)});
     }
   }
   // Topologies stand together, whatever the order of the run.

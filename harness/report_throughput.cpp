@@ -67,7 +67,7 @@ Cell prediction_cell(const ArmOf& arm) {
 }
 
 TableRow arm_row(const ArmOf& arm) {
-  return {.group = arm.scenario.name + ": " + arm.scenario.model,
+  return {.group = arm.scenario.name + ": " + arm.scenario.model + gather_text(arm.scenario),
           .cells = {{arm.arm, Tone::kPlain},
                     number(arm.metric("forward_ms"), 2),
                     number(arm.metric("forward_p99_ms"), 2),

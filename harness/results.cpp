@@ -61,6 +61,7 @@ Json to_json(const ScenarioResult& scenario) {
       {"device", scenario.device},
       {"attention", scenario.attention},
       {"compute_dtype", scenario.compute_dtype},
+      {"gather", scenario.gather},
       {"topology", to_json(scenario.topology)},
       {"options", scenario.options},
       {"effective", scenario.effective},
@@ -88,6 +89,7 @@ ScenarioResult scenario_from_json(const Json& json) {
   scenario.device = json.value("device", scenario.device);
   scenario.attention = json.value("attention", scenario.attention);
   scenario.compute_dtype = json.value("compute_dtype", scenario.compute_dtype);
+  scenario.gather = json.value("gather", scenario.gather);
   scenario.throughput = json.value("throughput", Json());
   scenario.topology = topology_from_json(json.at("topology"));
   scenario.options = json.at("options");

@@ -51,6 +51,7 @@ struct ScenarioResult {
   std::string device = "cpu";
   std::string attention = "plain";
   std::string compute_dtype = "F32";
+  std::string gather;  // who gathered: "nccl", "copy_engine", "host_memory"; empty on the CPU
   TopologySizes topology;
   Json options;    // as requested
   Json effective;  // as rank 0 did it; null when nothing ran

@@ -42,11 +42,6 @@ RunReport without_model(const Refusal& refusal) {
   return report;
 }
 
-std::optional<ThroughputSummary> throughput_of(const Scenario& scenario, const RunReport& report) {
-  return scenario.throughput.has_value() ? summarise_throughput(report.ranks, *scenario.throughput)
-                                         : std::nullopt;
-}
-
 // Figures of a run that failed sanity are not recorded; what the ranks are and did is.
 Json rank_json(const engine::RankReport& rank, bool with_numbers) {
   Json json = engine::rank_report_to_json(rank);
@@ -100,14 +95,17 @@ std::optional<Reference> reference_of(const Plan& plan, const PlannedScenario& s
 }  // namespace
 
 ScenarioResult make_result(const Scenario& scenario, const RunReport& report,
-                           const std::optional<Reference>& reference) {
+                           const std::optional<Reference>& reference,
+                           std::vector<TraceFile>* traces) {
   std::vector<Metric> metrics = metrics_of(report);
-  const auto throughput = throughput_of(scenario, report);
+  const auto throughput = scenario.throughput.has_value()
+                              ? summarise_throughput(report.ranks, *scenario.throughput)
+                              : std::nullopt;
   if (throughput.has_value()) {
     const std::vector<Metric> more = throughput_metrics(*throughput);
     metrics.insert(metrics.end(), more.begin(), more.end());
   }
-  const Verdict verdict = judge(scenario, report, reference, metrics);
+  const Verdict verdict = judge(scenario, report, reference, throughput, metrics);
   ScenarioResult result;
   result.name = scenario.name;
   result.model = scenario.model.label();
@@ -132,10 +130,17 @@ ScenarioResult make_result(const Scenario& scenario, const RunReport& report,
   const bool has_numbers = verdict.sane && ran(report);
   if (has_numbers) {
     result.metrics = metrics;
-    result.throughput = throughput.has_value() ? throughput_json(*throughput) : Json();
+    if (throughput.has_value()) {
+      result.throughput = throughput_json(*throughput);
+      if (traces != nullptr) {
+        const auto of_run = traces_of(scenario.name, *throughput);
+        traces->insert(traces->end(), of_run.begin(), of_run.end());
+      }
+    }
   }
   if (!report.ranks.empty()) {
     result.effective = engine::effective_to_json(report.ranks.front().effective);
+    result.gather = report.ranks.front().gather;
   }
   for (const engine::RankReport& rank : report.ranks) {
     result.ranks.push_back(rank_json(rank, has_numbers));
@@ -162,11 +167,7 @@ RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams) {
       seams.verdicts->end(step.scenario.name, report);
     }
     result.scenarios.push_back(
-        make_result(step.scenario, report, reference_of(plan, step, reports)));
-    if (const auto throughput = throughput_of(step.scenario, report)) {
-      const auto traces = traces_of(step.scenario.name, *throughput);
-      result.traces.insert(result.traces.end(), traces.begin(), traces.end());
-    }
+        make_result(step.scenario, report, reference_of(plan, step, reports), &result.traces));
     seams.progress.end(result.scenarios.back());
     if (!report.world_usable) {
       result.broken = refuse(report.code,

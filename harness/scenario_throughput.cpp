@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "base/codes.h"
 #include "harness/scenario_options.h"
 #include "harness/scenario_paths.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string>
 
 namespace dlo::harness {
@@ -34,7 +33,8 @@ constexpr std::array kArmDefinitions{
         "link_share_percent", "of the link", "%",
         "Time that the link alone needs, divided by forward_ms. Rank-local: streamed bytes over "
         "the H2D rate of all ranks at once; AllGather: the longer of the shard's H2D and the "
-        "gathers of all blocks; all rates measured in the same run."},
+        "gathers of all blocks; each rate is the best sample of the same run, on the slowest rank. "
+        "More than 101 % is a finding: a limit that is beaten is none."},
     MetricDefinition{"compute_p50_ms", "block compute", "ms",
                      "Device time of a block's compute, median over blocks and traced forwards, "
                      "slowest rank."},
@@ -52,7 +52,8 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"dispatch_p99_us", "host time added, p99", "us", "The same, 99th percentile."},
     MetricDefinition{"launch_p50_us", "host launch", "us",
                      "Host time of launching a block's compute, likewise."},
-    MetricDefinition{"host_pack_s", "host pack", "s", "Host time of packing in a forward."},
+    MetricDefinition{"host_pack_s", "host pack", "s",
+                     "Host time of packing in a forward: 0, for nothing packs while it serves."},
     MetricDefinition{"comm_kernel_s", "gathers", "s", "Device time of all gathers of a forward."},
     MetricDefinition{"gpu_compute_s", "compute", "s", "Device time of all compute of a forward."},
     MetricDefinition{"h2d_calls_per_forward", "H2D copies a forward", "calls",
@@ -67,9 +68,14 @@ constexpr std::array kArmDefinitions{
                      "the unpadded bytes of the blocks."},
     MetricDefinition{"hbm_peak_bytes", "HBM peak", "bytes",
                      "Weight bytes on the device and the peak of torch's allocator, largest rank."},
+    MetricDefinition{"hbm_used_bytes", "HBM in use", "bytes",
+                     "Memory of the GPU in use by every process, as NVML tells it behind a turn of "
+                     "the arm, largest turn and rank. All arms of the run, CUDA's contexts and "
+                     "other processes are part of it, what the driver reserves is not."},
     MetricDefinition{"nvlink_bytes_per_forward", "NVLink bytes a forward", "bytes",
-                     "Received by the GPU as NVML counts it over the timed turns. The limit is the "
-                     "copy ledger's."},
+                     "Received by the GPU as NVML counts it over the turns of all rounds, divided "
+                     "by their forwards, untimed ones too; left out when one reading is missing. "
+                     "The limit is the copy ledger's."},
     MetricDefinition{"predicted_forward_ms", "predicted", "ms",
                      "Forward as the simulator predicts it before the rounds, from this run's "
                      "calibration and one traced forward of the baseline."},
@@ -86,7 +92,7 @@ constexpr std::array kRunDefinitions{
     MetricDefinition{"h2d_alone_bytes_per_s", "H2D alone", "bytes/s",
                      "Pinned copy of a block, rank 0 alone, median of 8 after 2 warm-ups."},
     MetricDefinition{"h2d_together_bytes_per_s", "H2D together", "bytes/s",
-                     "The same on all ranks at once, slowest rank."},
+                     "The same on all ranks at once, slowest rank; of one rank, the same figure."},
     MetricDefinition{"gather_bytes_per_s", "AllGather", "bytes/s",
                      "Gathered bytes (output) a second for a whole block, slowest rank."},
     MetricDefinition{"gather_ms", "AllGather of a block", "ms", "Its time, rank 0."},
@@ -216,6 +222,11 @@ void add_memory(const ArmSummary& arm, ArmMetrics& metrics) {
                 }
                 return static_cast<double>(rank.rank.owned.device_peak +
                                            *rank.counters.allocator_peak_bytes);
+              }));
+  metrics.add("hbm_used_bytes",
+              largest(arm, [](const ArmMeasurement& rank) -> std::optional<double> {
+                const auto& used = rank.counters.used_bytes;
+                return used ? std::optional(static_cast<double>(*used)) : std::nullopt;
               }));
   metrics.add("nvlink_bytes_per_forward",
               largest(arm,

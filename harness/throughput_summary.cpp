@@ -39,14 +39,14 @@ std::optional<double> link_limit_ms(const ArmMeasurement& arm,
   if (h2d == nullptr || effective.transfer == Transfer::kResident) {
     return std::nullopt;
   }
-  const double copy_ms = ms_of(arm.h2d_bytes_per_forward, h2d->value);
+  const double copy_ms = ms_of(arm.h2d_bytes_per_forward, h2d->high);
   const auto* gather = calibration.find("gather_bytes_per_s");
   if (effective.transfer != Transfer::kAllGather || effective.group_size < 2 || gather == nullptr) {
     return copy_ms;
   }
   const std::uint64_t gathered =
       arm.gather_bytes_per_forward / (effective.group_size - 1) * effective.group_size;
-  return std::max(copy_ms, ms_of(gathered, gather->value));
+  return std::max(copy_ms, ms_of(gathered, gather->high));
 }
 
 std::optional<double> slowdown_limit(const ArmMeasurement& arm,
@@ -72,18 +72,16 @@ std::optional<std::size_t> twin_of_first(const engine::ThroughputSpec& spec) {
   return std::nullopt;
 }
 
-Json difference_json(const std::optional<telemetry::PairedDifference>& difference) {
-  if (!difference) {
-    return nullptr;
-  }
-  return Json{{"estimate", difference->difference},
-              {"low", difference->low},
-              {"high", difference->high},
-              {"coverage", difference->coverage}};
-}
-
 Json null_or(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
+}
+
+std::string absent_reason(const ArmSummary& arm) {
+  const auto lacking =
+      std::find_if(arm.ranks.begin(), arm.ranks.end(), [](const ArmMeasurement* rank) {
+        return !rank->counters.absent_reason.empty();
+      });
+  return lacking == arm.ranks.end() ? "" : (*lacking)->counters.absent_reason;
 }
 
 Json arm_json(const ArmSummary& arm) {
@@ -104,6 +102,7 @@ Json arm_json(const ArmSummary& arm) {
               {"predicted_ms", null_or(arm.ranks.front()->predicted_ms)},
               {"prediction_note", arm.ranks.front()->prediction_note},
               {"output_sha256", arm.ranks.front()->output_sha256},
+              {"counters_absent", absent_reason(arm)},
               {"blocks", blocks}};
 }
 
@@ -133,6 +132,17 @@ void check_arm(const ArmMeasurement& arm, std::vector<std::string>& findings) {
   if (owned.host_private_now > owned.host_private_limit) {
     findings.push_back(fmt::format("{}: owns {} host bytes, the mode promises {}", rank_text(arm),
                                    owned.host_private_now, owned.host_private_limit));
+  }
+}
+
+// A limit that is beaten is no limit: the calibration or the forwards were measured wrongly.
+void check_limit(const ArmSummary& arm, std::vector<std::string>& findings) {
+  const double measured = arm.forward.median;
+  if (arm.link_limit_ms && *arm.link_limit_ms > measured * (1 + kLinkTolerance)) {
+    findings.push_back(
+        fmt::format("arm {}: a forward takes {:.3f} ms, below the {:.3f} ms that the link needs at "
+                    "the best rate calibrated in this run",
+                    arm.name, measured, *arm.link_limit_ms));
   }
 }
 
@@ -173,6 +183,16 @@ std::optional<ThroughputSummary> summarise_throughput(const std::vector<RankRepo
   return summary;
 }
 
+Json difference_json(const std::optional<telemetry::PairedDifference>& difference) {
+  if (!difference) {
+    return nullptr;
+  }
+  return Json{{"estimate", difference->difference},
+              {"low", difference->low},
+              {"high", difference->high},
+              {"coverage", difference->coverage}};
+}
+
 Json throughput_json(const ThroughputSummary& summary) {
   Json arms = Json::array();
   for (const ArmSummary& arm : summary.arms) {
@@ -184,7 +204,8 @@ Json throughput_json(const ThroughputSummary& summary) {
               {"arms", arms}};
 }
 
-std::vector<std::string> check_throughput(const std::vector<RankReport>& ranks) {
+std::vector<std::string> check_throughput(const std::vector<RankReport>& ranks,
+                                          const std::optional<ThroughputSummary>& summary) {
   std::vector<std::string> findings;
   for (const RankReport& rank : ranks) {
     if (rank.throughput == nullptr) {
@@ -193,6 +214,11 @@ std::vector<std::string> check_throughput(const std::vector<RankReport>& ranks) 
     }
     for (const ArmMeasurement& arm : rank.throughput->arms) {
       check_arm(arm, findings);
+    }
+  }
+  if (summary.has_value()) {
+    for (const ArmSummary& arm : summary->arms) {
+      check_limit(arm, findings);
     }
   }
   return findings;

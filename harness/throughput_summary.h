@@ -22,8 +22,9 @@ struct ArmSummary {
   std::vector<const engine::ArmMeasurement*> ranks;  // into the reports, by rank
 
   // Time that the link alone needs: rank-local, streamed bytes over the H2D rate of all ranks at
-  // once; AllGather, the longer of the shard's H2D and the gathers of all blocks. None: resident,
-  // or not calibrated.
+  // once; AllGather, the longer of the shard's H2D and the gathers of all blocks. Each rate is the
+  // best sample of this run, for a limit lies above all that is measured. None: resident, or not
+  // calibrated.
   std::optional<double> link_limit_ms;
   // Share by which this arm may be slower than the baseline: what a series of products loses beside
   // one block's copy (and gather), for every streamed block, and 0.2 % of noise.
@@ -47,15 +48,23 @@ inline constexpr double kNoiseAllowance = 0.002;
 [[nodiscard]] std::optional<ThroughputSummary> summarise_throughput(
     const std::vector<engine::RankReport>& ranks, const engine::ThroughputSpec& spec);
 
+// {estimate, low, high, coverage}; null for none.
+[[nodiscard]] Json difference_json(const std::optional<telemetry::PairedDifference>& difference);
+
 // As results.json holds it: {rounds, noise_floor, calibration, arms [{name, effective, forward_ms,
 // median_ms, p99_ms, difference, relative, link_limit_ms, slowdown_limit, predicted_ms,
-// prediction_note, blocks [one a rank]}]}.
+// prediction_note, output_sha256, counters_absent, blocks [one a rank]}]}. `counters_absent` is why
+// an accelerator's counter is absent, of the first rank that lacks one.
 [[nodiscard]] Json throughput_json(const ThroughputSummary& summary);
 
+// Share of the link limit by which samples of one run may lie above its best calibrated rate.
+inline constexpr double kLinkTolerance = 0.01;
+
 // One sentence for each arm that gave other bytes than the baseline, moved other bytes than its
-// plan, or holds more memory than its mode allows.
+// plan, holds more memory than its mode allows, or is faster than its link limit, which is then
+// none. `summary` is that of the ranks, where there is one.
 [[nodiscard]] std::vector<std::string> check_throughput(
-    const std::vector<engine::RankReport>& ranks);
+    const std::vector<engine::RankReport>& ranks, const std::optional<ThroughputSummary>& summary);
 
 // Whether every compared forward of every arm gave the baseline's bytes.
 [[nodiscard]] bool arms_equal(const std::vector<engine::RankReport>& ranks);

@@ -58,6 +58,7 @@ class CalibrationBench {
   // The values of all ranks.
   [[nodiscard]] Result<std::vector<double>> share(std::string_view where, double mine);
 
+  // Everything enqueued has ended; where it does not, the communicator is aborted.
   [[nodiscard]] Status finish();
   [[nodiscard]] platform::Device& device() { return seams_.device; }
   [[nodiscard]] const CalibrationSeams& seams() const { return seams_; }

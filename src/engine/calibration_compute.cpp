@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "engine/calibration_run.h"
@@ -98,12 +99,12 @@ Status calibrate_compute(CalibrationBench& bench, double longest_ms, DType gemm_
     return status;
   }
   const auto report = telemetry::compare_arms(samples, std::nullopt);
-  for (const auto& arm : report.arms) {
-    if (!arm.difference) {
-      calibration.figures.push_back(
-          {"gemm_alone_ms", "ms", arm.median, arm.median, arm.p99, arm.sample_count});
-      continue;
-    }
+  const auto& alone = samples.front().rounds;  // one sample a round
+  calibration.figures.push_back({"gemm_alone_ms", "ms", report.arms.front().median,
+                                 std::min_element(alone.begin(), alone.end())->front(),
+                                 std::max_element(alone.begin(), alone.end())->front(),
+                                 report.arms.front().sample_count});
+  for (const auto& arm : std::span(report.arms).subspan(1)) {
     calibration.figures.push_back({"gemm_loss_beside_" + arm.name + "_ms", "ms",
                                    arm.difference->difference, arm.difference->low,
                                    arm.difference->high, arm.sample_count});

@@ -23,6 +23,8 @@ constexpr int kOperations = 8;
 constexpr int kEventPairs = 200;
 constexpr std::int64_t kAcceleratorGemm = 8192;
 constexpr std::int64_t kHostGemm = 256;
+constexpr const char* kAlone = "h2d_alone_bytes_per_s";
+constexpr const char* kTogether = "h2d_together_bytes_per_s";
 
 double per_second(std::uint64_t bytes, double ms) {
   return static_cast<double>(bytes) / std::max(ms, 1e-6) * 1e3;
@@ -83,45 +85,27 @@ CalibrationFigure host_figure(std::string name, const std::vector<double>& ns) {
           ns.size()};
 }
 
-// Rank 0 copies, the others wait; then all of them know its rate.
-Status copy_alone(CalibrationBench& bench, MachineCalibration& calibration) {
-  Series series;
-  if (bench.seams().control.rank() == 0) {
-    auto measured = measure(
-        bench, StreamKind::kCopy, [&] { bench.copy_block(); }, false);
-    if (!measured.ok()) {
-      return measured.refusal();
-    }
-    series = std::move(measured).value();
-  }
-  auto figure = series.ms.empty()
-                    ? CalibrationFigure{}
-                    : rate_figure("h2d_alone_bytes_per_s", bench.block_bytes(), series);
+// Shares `figure` so that each part becomes what `choose` makes of all ranks' parts.
+template <typename Choose>
+Status share_parts(CalibrationBench& bench, CalibrationFigure& figure, Choose choose) {
   for (double* part : {&figure.value, &figure.low, &figure.high}) {
-    const auto all = bench.share("H2D alone", *part);
+    const auto all = bench.share(figure.name, *part);
     if (!all.ok()) {
       return all.refusal();
     }
-    *part = all->front();
+    *part = choose(*all);
   }
-  figure.name = "h2d_alone_bytes_per_s";
-  figure.unit = "bytes/s";
-  figure.samples = kRepeats;
-  calibration.figures.push_back(std::move(figure));
   return {};
 }
 
-// The slowest rank's figure counts for all.
+// The slowest rank's figure counts for all, its best sample too.
 Status keep_slowest(CalibrationBench& bench, CalibrationFigure figure,
                     MachineCalibration& calibration) {
-  const auto all = bench.share(figure.name, figure.value);
-  if (!all.ok()) {
-    return all.refusal();
-  }
-  figure.value = *std::min_element(all->begin(), all->end());
-  figure.low = std::min(figure.low, figure.value);
+  auto status = share_parts(bench, figure, [](const std::vector<double>& all) {
+    return *std::min_element(all.begin(), all.end());
+  });
   calibration.figures.push_back(std::move(figure));
-  return {};
+  return status;
 }
 
 Status copy_together(CalibrationBench& bench, MachineCalibration& calibration) {
@@ -131,8 +115,33 @@ Status copy_together(CalibrationBench& bench, MachineCalibration& calibration) {
     return series.refusal();
   }
   calibration.figures.push_back(host_figure("copy_ns", series->host_ns));
-  return keep_slowest(bench, rate_figure("h2d_together_bytes_per_s", bench.block_bytes(), *series),
-                      calibration);
+  return keep_slowest(bench, rate_figure(kTogether, bench.block_bytes(), *series), calibration);
+}
+
+// Rank 0 copies, the others wait; then all of them know its rate. One rank that is alone is all of
+// them together: measured twice, it would have two rates.
+Status copies(CalibrationBench& bench, MachineCalibration& calibration) {
+  const bool one_rank = bench.seams().control.size() == 1;
+  CalibrationFigure figure{kAlone, "bytes/s", 0, 0, 0, kRepeats};
+  if (bench.seams().control.rank() == 0) {
+    const auto series = measure(
+        bench, StreamKind::kCopy, [&] { bench.copy_block(); }, false);
+    if (!series.ok()) {
+      return series.refusal();
+    }
+    figure = rate_figure(kAlone, bench.block_bytes(), *series);
+    if (one_rank) {
+      calibration.figures.push_back(host_figure("copy_ns", series->host_ns));
+    }
+  }
+  auto status = share_parts(bench, figure, [](const std::vector<double>& all) { return all[0]; });
+  calibration.figures.push_back(figure);
+  if (!status.ok() || !one_rank) {
+    return status.ok() ? copy_together(bench, calibration) : status;
+  }
+  figure.name = kTogether;
+  calibration.figures.push_back(std::move(figure));
+  return {};
 }
 
 Status gather(CalibrationBench& bench, MachineCalibration& calibration) {
@@ -188,15 +197,14 @@ Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
     const bool accelerated = seams.device.native_stream(StreamKind::kCompute).present();
     calibration.gemm_size = accelerated ? kAcceleratorGemm : kHostGemm;
   }
-  std::vector<std::function<Status()>> steps = {[&] { return copy_alone(bench, calibration); },
-                                                [&] { return copy_together(bench, calibration); }};
+  std::vector<std::function<Status()>> steps = {[&] { return copies(bench, calibration); }};
   if (seams.weight_communicator != nullptr) {
     steps.emplace_back([&] { return gather(bench, calibration); });
   }
   steps.emplace_back([&] { return events(bench, calibration); });
   steps.emplace_back([&] {
     const double copy_ms = static_cast<double>(request.block_bytes) * 1e3 /
-                           calibration.find("h2d_together_bytes_per_s")->value;
+                           calibration.find(kTogether)->value;
     const auto* gather_ms = calibration.find("gather_ms");
     return calibrate_compute(bench, std::max(copy_ms, gather_ms ? gather_ms->value : 0),
                              request.gemm_dtype, calibration);

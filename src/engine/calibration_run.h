@@ -19,7 +19,8 @@ struct CalibrationRequest {
   DType gemm_dtype = DType::kBF16;
 };
 
-// Rates over all ranks are those of the slowest; h2d_alone_bytes_per_s is rank 0's, known to all.
+// Rates over all ranks are those of the slowest, median and best sample alike;
+// h2d_alone_bytes_per_s is rank 0's, known to all, and that of one rank "together" too.
 [[nodiscard]] Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
                                                    const CalibrationRequest& request);
 

@@ -9,7 +9,6 @@
 #include "engine/rank_platform.h"
 #include "platform/cuda/cuda_device.h"
 #include "platform/cuda/cuda_inventory.h"
-#include "platform/posix/child_process.h"
 #include "telemetry/nvml.h"
 
 namespace dlo::engine {
@@ -19,13 +18,15 @@ namespace {
 class CudaRankPlatform : public RankPlatform {
  public:
   CudaRankPlatform(const PlatformSpec& spec, comm::World& world, platform::Clock& clock)
-      : spec_(spec), world_(world), clock_(clock) {
-    const auto place = world.node_place();
-    const int device_count = platform::cuda_device_count();
-    shared_ = place.local_size > device_count;
-    chosen_ = platform::choose_cuda_device(place.local_rank, place.local_size, device_count,
-                                           spec.share_devices);
-    watch_counters();
+      : spec_(spec),
+        world_(world),
+        clock_(clock),
+        place_(world.node_place()),
+        device_count_(platform::cuda_device_count()),
+        shared_(place_.local_size > device_count_),
+        chosen_(platform::choose_cuda_device(place_.local_rank, place_.local_size, device_count_,
+                                             spec.share_devices)),
+        nvml_(watched(chosen_)) {
     // NCCL refuses two ranks of a communicator on one device, and copy engines pull from others.
     if (!chosen_.ok() || shared_) {
       return;
@@ -60,18 +61,16 @@ class CudaRankPlatform : public RankPlatform {
     return platform::make_cuda_device(options, clock_, signal);
   }
 
-  [[nodiscard]] DeviceCounters counters() const override {
-    DeviceCounters counters;
-    if (!nvml_) {
-      return counters;
+  [[nodiscard]] DeviceCounters counters() const override { return read_counters(nvml_); }
+
+  [[nodiscard]] std::string_view gather() const override {
+    if (!chosen_.ok()) {
+      return "";
     }
-    if (const auto links = nvml_->nvlink(); links.ok()) {
-      counters.nvlink_received_bytes = links->received;
+    if (shared_) {
+      return "host_memory";
     }
-    if (const auto memory = nvml_->memory(platform::own_process_id()); memory.ok()) {
-      counters.used_bytes = memory->used_bytes;
-    }
-    return counters;
+    return copy_engines_ ? "copy_engine" : "nccl";
   }
 
   [[nodiscard]] std::unique_ptr<comm::Communicator> reach(
@@ -83,29 +82,29 @@ class CudaRankPlatform : public RankPlatform {
   }
 
  private:
-  // Without NVML the counters stay empty.
-  void watch_counters() {
-    if (!chosen_.ok()) {
-      return;
+  [[nodiscard]] static Result<telemetry::NvmlDevice> watched(const Result<int>& chosen) {
+    if (!chosen.ok()) {
+      return chosen.refusal();
     }
-    const auto facts = platform::cuda_device_facts(*chosen_);
+    const auto facts = platform::cuda_device_facts(*chosen);
+    if (!facts.ok()) {
+      return facts.refusal();
+    }
     const auto library = telemetry::Nvml::load();
-    if (!facts.ok() || !library.ok()) {
-      return;
-    }
-    if (auto device = library->device(facts->pci_bus_id); device.ok()) {
-      nvml_.emplace(std::move(device).value());
-    }
+    return library.ok() ? library->device(facts->pci_bus_id)
+                        : Result<telemetry::NvmlDevice>(library.refusal());
   }
 
   const PlatformSpec& spec_;
   comm::World& world_;
   platform::Clock& clock_;
-  bool shared_ = false;
-  Result<int> chosen_ = 0;
+  const comm::NodePlace place_;
+  const int device_count_;
+  const bool shared_;
+  const Result<int> chosen_;
+  const Result<telemetry::NvmlDevice> nvml_;
   std::optional<comm::NcclWorld> nccl_;
   std::optional<comm::CopyEngineWorld> copy_engines_;
-  std::optional<telemetry::NvmlDevice> nvml_;
 };
 
 }  // namespace

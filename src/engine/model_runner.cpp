@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <exception>
 
 #include "base/codes.h"
 #include "base/sha256.h"
 #include "config/validate.h"
 #include "engine/resource_watch.h"
 #include "engine/run_report_json.h"
+#include "engine/throughput_rules.h"
 #include "engine/throughput_run.h"
 #include "engine/worker.h"
 #include "platform/posix/steady_clock.h"

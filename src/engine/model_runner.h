@@ -8,7 +8,6 @@
 
 #include "comm/communicator.h"
 #include "engine/run_report.h"
-#include "engine/throughput_report.h"
 #include "platform/clock.h"
 #include "platform/device.h"
 

@@ -12,9 +12,7 @@ void measure_memory(const platform::Device& device, const LatentPipeline::Operan
   const auto pinned = device.pinned_memory();
   const auto pageable = device.pageable_memory();
   owned.pinned_now = pinned.now_bytes - operands.pinned;
-  owned.pinned_peak = pinned.peak_bytes - operands.pinned;
   owned.host_private_now = owned.pinned_now + pageable.now_bytes - operands.pageable;
-  owned.host_private_peak = pinned.peak_bytes + pageable.peak_bytes;
   owned.device_now = 0;
   owned.device_peak = 0;
   for (const auto purpose : {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot,
@@ -26,6 +24,12 @@ void measure_memory(const platform::Device& device, const LatentPipeline::Operan
     report.process = {rollup->rss_bytes.value_or(0), rollup->pss_bytes.value_or(0),
                       rollup->private_dirty_bytes.value_or(0)};
   }
+}
+
+void measure_host_peaks(const platform::Device& device, RankReport& report) {
+  const auto pinned = device.pinned_memory();
+  report.owned.pinned_peak = pinned.peak_bytes;
+  report.owned.host_private_peak = pinned.peak_bytes + device.pageable_memory().peak_bytes;
 }
 
 void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,

@@ -13,7 +13,10 @@
 
 namespace dlo::engine {
 
-// `operands` are host bytes that are no weights.
+// Peaks of host memory, while nothing but weights was ever in it: before operands are made.
+void measure_host_peaks(const platform::Device& device, RankReport& report);
+
+// The rest of the memory; `operands` are host bytes that are no weights.
 void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
                     const platform::FileSystem& files, RankReport& report);
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "comm/communicator.h"
 #include "engine/device_counters.h"
@@ -26,8 +27,11 @@ class RankPlatform {
   // Precondition: status() is ok.
   [[nodiscard]] virtual Result<std::unique_ptr<platform::Device>> make_device(
       FailureSignal& signal) = 0;
-  // Of this rank's accelerator; empty where nobody tells. Takes up to milliseconds.
+  // Of this rank's accelerator; empty where there is none. Takes up to milliseconds.
   [[nodiscard]] virtual DeviceCounters counters() const { return {}; }
+  // Who gathers: "nccl", "copy_engine", "host_memory" where ranks share an accelerator; empty where
+  // there is none.
+  [[nodiscard]] virtual std::string_view gather() const { return ""; }
   // `communicator` of world() as the device can use it.
   [[nodiscard]] virtual std::unique_ptr<comm::Communicator> reach(
       std::unique_ptr<comm::Communicator> communicator) = 0;

@@ -17,10 +17,7 @@ std::optional<ResourceChange> ResourceWatch::end(const telemetry::ProcessResourc
   if (!after.ok()) {
     return std::nullopt;
   }
-  after->device_buffers = left.device_buffers;
-  after->device_bytes = left.device_bytes;
-  after->pinned_bytes = left.pinned_bytes;
-  after->pageable_bytes = left.pageable_bytes;
+  telemetry::add_resources(left, *after);  // the count's own part of a device is 0
   return ResourceChange{*before_, *after};
 }
 

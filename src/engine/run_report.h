@@ -140,6 +140,7 @@ struct RankReport {
   std::string code;
   std::string message;
   std::vector<int> weight_group;            // world ranks that share its weights; empty: nobody
+  std::string gather;                       // who gathers: RankPlatform::gather()
   std::uint64_t fault_count = 0;            // calls that the fault plan let fail here
   std::optional<ResourceChange> resources;  // none when nobody could count
   // disable() met a stream that was still busy and gave its buffers to the process on purpose.

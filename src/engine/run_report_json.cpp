@@ -39,7 +39,7 @@ EffectiveTransfer effective_from_json(const json& object) {
   effective.transfer =
       enum_from_name(object.at("transfer"), Transfer::kAllGather, contracts::transfer_name);
   effective.backing =
-      enum_from_name(object.at("backing"), Backing::kOrdinary, contracts::backing_name);
+      enum_from_name(object.at("backing"), Backing::kCheckpointMmap, contracts::backing_name);
   object.at("pinned").get_to(effective.pinned);
   object.at("group_size").get_to(effective.group_size);
   object.at("prefetch_depth").get_to(effective.prefetch_depth);
@@ -177,6 +177,7 @@ json rank_report_to_json(const RankReport& report) {
               {"code", report.code},
               {"message", report.message},
               {"weight_group", report.weight_group},
+              {"gather", report.gather},
               {"fault_count", report.fault_count},
               {"resources", resources_to_json(report.resources)},
               {"abandoned_buffers", report.abandoned_buffers},
@@ -199,6 +200,7 @@ RankReport rank_report_from_json(const json& object) {
   object.at("code").get_to(report.code);
   object.at("message").get_to(report.message);
   object.at("weight_group").get_to(report.weight_group);
+  object.at("gather").get_to(report.gather);
   object.at("fault_count").get_to(report.fault_count);
   report.resources = resources_from_json(object.at("resources"));
   object.at("abandoned_buffers").get_to(report.abandoned_buffers);

@@ -91,10 +91,10 @@ Status ThroughputArm::turn(std::uint32_t forwards, std::vector<double>& samples_
     auto& pipeline = worker_.parts().pipeline;
     Nanoseconds last = 0;
     run_forwards(
-        forwards + 1, [&](std::uint32_t) { pipeline.enqueue_forward(); },
+        forwards + 2, [&](std::uint32_t) { pipeline.enqueue_forward(); },
         [&](std::uint32_t forward) {
           const Nanoseconds now = clock_.now();
-          if (forward > 0) {
+          if (forward > 0 && forward <= forwards) {
             samples_ms.push_back(static_cast<double>(now - last) /
                                  static_cast<double>(kMillisecond));
           }
@@ -135,8 +135,8 @@ Status ThroughputArm::trace(telemetry::ForwardTiming& timing) {
     run_forwards(
         3,
         [&](std::uint32_t forward) {
-          if (forward > 0) {
-            timing_.start(forward == 1 ? Of::kHost : Of::kStreams);
+          if (forward != 1) {
+            timing_.start(forward == 0 ? Of::kHost : Of::kStreams);
           }
           pipeline.enqueue_forward();
           timing_.stop();

@@ -4,15 +4,14 @@
 // How a turn is timed: forwards follow each other without a gap, the next one enqueued before the
 // host waits for the last one's end; a sample runs from one end, as the host sees it, to the next.
 // The first forward of a turn gives none: the head of its ring was loaded in the gap before it, and
-// would make a transfer-bound forward look faster than the link. A turn ends with nothing in
-// flight. Threading: launching thread. Failure: as Worker; the first refusal is raised to the
-// peers.
+// would make a transfer-bound forward look faster than the link. Nor does the last: nothing is
+// enqueued behind it, and where the host binds its end would be seen that much earlier. A turn ends
+// with nothing in flight. Threading: launching thread. Failure: as Worker.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "comm/process_groups.h"
@@ -34,13 +33,14 @@ class ThroughputArm {
   // Starts the worker and enqueues the operands.
   [[nodiscard]] Status start(double timestep);
 
-  // One turn of `forwards` timed forwards; its samples in milliseconds are appended. The last
-  // output is then in output().
+  // One turn of `forwards` timed forwards, one more before and one behind; the samples in
+  // milliseconds are appended. The last output is then in output().
   [[nodiscard]] Status turn(std::uint32_t forwards, std::vector<double>& samples_ms);
   // `forwards` consecutive ones, each output compared with `wanted`; adds those that differ.
   [[nodiscard]] Status check(std::uint32_t forwards, ConstByteSpan wanted,
                              std::uint32_t& different_count);
-  // Three forwards back to back: of the second the host is timed, of the third the streams.
+  // Three forwards back to back: of the first the host is timed, whose launch queue is empty then;
+  // of the third the streams.
   [[nodiscard]] Status trace(telemetry::ForwardTiming& timing);
 
   [[nodiscard]] const std::vector<std::byte>& output() const { return output_; }

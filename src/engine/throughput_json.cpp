@@ -91,7 +91,6 @@ json arm_to_json(const ArmMeasurement& arm) {
               {"weight_bytes", arm.weight_bytes},
               {"h2d_bytes_per_forward", arm.h2d_bytes_per_forward},
               {"gather_bytes_per_forward", arm.gather_bytes_per_forward},
-              {"chunks_per_forward", arm.chunks_per_forward},
               {"blocks", arm.blocks ? block_summary_to_json(*arm.blocks) : json(nullptr)},
               {"trace", arm.trace.rows},
               {"predicted_ms", null_or(arm.predicted_ms)},
@@ -99,6 +98,7 @@ json arm_to_json(const ArmMeasurement& arm) {
               {"nvlink_received_bytes", null_or(arm.counters.nvlink_received_bytes)},
               {"used_bytes", null_or(arm.counters.used_bytes)},
               {"allocator_peak_bytes", null_or(arm.counters.allocator_peak_bytes)},
+              {"absent_reason", arm.counters.absent_reason},
               {"counted_forwards", arm.counted_forwards}};
 }
 
@@ -113,7 +113,6 @@ ArmMeasurement arm_from_json(const json& object) {
   object.at("weight_bytes").get_to(arm.weight_bytes);
   object.at("h2d_bytes_per_forward").get_to(arm.h2d_bytes_per_forward);
   object.at("gather_bytes_per_forward").get_to(arm.gather_bytes_per_forward);
-  object.at("chunks_per_forward").get_to(arm.chunks_per_forward);
   if (!object.at("blocks").is_null()) {
     arm.blocks = block_summary_from_json(object.at("blocks"));
   }
@@ -123,6 +122,7 @@ ArmMeasurement arm_from_json(const json& object) {
   read_optional(object, "nvlink_received_bytes", arm.counters.nvlink_received_bytes);
   read_optional(object, "used_bytes", arm.counters.used_bytes);
   read_optional(object, "allocator_peak_bytes", arm.counters.allocator_peak_bytes);
+  object.at("absent_reason").get_to(arm.counters.absent_reason);
   object.at("counted_forwards").get_to(arm.counted_forwards);
   return arm;
 }

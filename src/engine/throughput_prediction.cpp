@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/simulation/prediction.h"
-#include "telemetry/paired_comparison.h"
 
 namespace dlo::engine {
 

@@ -23,7 +23,7 @@ struct CalibrationFigure {
   std::string unit;
   double value = 0;  // median, or the estimate that `low` and `high` bound
   double low = 0;    // least sample, or the interval's end
-  double high = 0;
+  double high = 0;   // largest sample, or the interval's other end
   std::uint64_t samples = 0;
 };
 
@@ -50,12 +50,11 @@ struct ArmMeasurement {
   std::uint64_t weight_bytes = 0;        // of all blocks, unpadded
   std::uint64_t h2d_bytes_per_forward = 0;
   std::uint64_t gather_bytes_per_forward = 0;  // received from peers
-  std::uint32_t chunks_per_forward = 0;        // H2D copies
   std::optional<telemetry::BlockTimingSummary> blocks;
   telemetry::Timeline trace;           // of the last traced forward
   std::optional<double> predicted_ms;  // made before the rounds
   std::string prediction_note;         // from what, or why there is none
-  // NVLink bytes of the timed turns, which were `counted_forwards` forwards; the rest as last read.
+  // Over the turns of the rounds, which were `counted_forwards` forwards: accumulate().
   DeviceCounters counters;
   std::uint64_t counted_forwards = 0;
 };

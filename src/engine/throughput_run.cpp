@@ -1,14 +1,13 @@
 #include "engine/throughput_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <numeric>
 
-#include "base/codes.h"
 #include "base/sha256.h"
-#include "config/validate.h"
+#include "base/thrown_refusal.h"
 #include "contracts/block_layout.h"
 #include "engine/calibration_run.h"
 #include "engine/throughput_arm.h"
@@ -21,6 +20,9 @@ namespace {
 
 // A turn is several waits of a peer.
 constexpr Nanoseconds kMeetTimeoutFactor = 20;
+// Forwards of a turn that are not timed, one at each end.
+constexpr std::uint32_t kUntimedForwards = 2;
+constexpr int kBaselineTraces = 3;
 
 class ThroughputRun {
  public:
@@ -36,9 +38,8 @@ class ThroughputRun {
     std::iota(ranks_.begin(), ranks_.end(), 0);
   }
 
-  Status go();
-  // After go(), whatever it gave: figures are read and every arm is shut down.
-  ThroughputEnding end(const Status& status);
+  // Runs, reads the figures, shuts every arm down, whatever became of it.
+  ThroughputEnding run();
 
  private:
   struct Arm {
@@ -46,6 +47,10 @@ class ThroughputRun {
     ArmMeasurement measured;
   };
 
+  Status go();
+  // What `work` throws outside an arm's guard is a refusal that the peers hear of too.
+  Status guarded(const std::function<Status()>& work);
+  std::shared_ptr<const ThroughputReport> take_report();
   Status make_control();
   Status start_arms();
   Status start_instance(ThroughputArm& instance);
@@ -77,6 +82,7 @@ class ThroughputRun {
   std::vector<Arm> arms_;
   std::vector<std::byte> wanted_;  // the baseline's output
   telemetry::ForwardTiming baseline_;
+  double launch_us_ = 0;  // host time of a block's launch in the baseline
   MachineCalibration machine_;
 };
 
@@ -111,6 +117,7 @@ Status ThroughputRun::start_arms() {
     arm.instance = static_cast<std::size_t>(same - instances_.begin());
     arm.measured.name = spec.name;
     arm.measured.forward_ms.resize(spec_.rounds);
+    arm.measured.counters.nvlink_received_bytes = 0;  // the sum of no turns
     arms_.push_back(std::move(arm));
     if (same == instances_.end()) {
       instances_.push_back(std::make_unique<ThroughputArm>(environment_, request_, spec.options,
@@ -163,21 +170,29 @@ Status ThroughputRun::calibrate_machine() {
 Status ThroughputRun::warm_up() {
   for (auto& instance : instances_) {
     std::vector<double> unused;
-    // The first forward of a turn is untimed, and a warm-up all the same.
-    const auto timed = std::max(spec_.warmups, 1U) - 1;
+    // The untimed forwards of a turn are warm-ups all the same.
+    const auto timed = std::max(spec_.warmups, kUntimedForwards) - kUntimedForwards;
     if (auto status = meet("warm-up", instance->turn(timed, unused)); !status.ok()) {
       return status;
     }
   }
   wanted_ = instances_.front()->output();
-  return meet("baseline trace", instances_.front()->trace(baseline_));
+  std::vector<double> launch_us;  // medians over the blocks of each trace
+  for (int i = 0; i < kBaselineTraces; ++i) {
+    if (auto met = meet("baseline trace", instances_.front()->trace(baseline_)); !met.ok()) {
+      return met;
+    }
+    std::vector<double> of_blocks;
+    for (const auto& block : baseline_.blocks) {
+      of_blocks.push_back(block.launch_us);
+    }
+    launch_us.push_back(telemetry::median_of(of_blocks));
+  }
+  launch_us_ = telemetry::median_of(launch_us);
+  return {};
 }
 
 void ThroughputRun::predict_arms() {
-  std::vector<double> launch_us;
-  for (const auto& block : baseline_.blocks) {
-    launch_us.push_back(block.launch_us);
-  }
   std::vector<std::uint64_t> block_bytes;
   for (const auto& block : instances_.front()->parts().model.spec().blocks) {
     block_bytes.push_back(contracts::BlockLayout(block).bytes());
@@ -193,7 +208,7 @@ void ThroughputRun::predict_arms() {
     }
     const auto ranks = static_cast<std::uint32_t>(ranks_.size());
     const auto calibration =
-        calibration_of_run(machine_, ranks, effective.group_size, telemetry::median_of(launch_us));
+        calibration_of_run(machine_, ranks, effective.group_size, launch_us_);
     const auto input_slots = static_cast<std::uint32_t>(instance_of(arm).options().dlo_input_slots);
     const auto predicted =
         predict_forward_ms(calibration, ranks, {effective, input_slots}, baseline_, block_bytes);
@@ -223,15 +238,8 @@ Status ThroughputRun::run_turn(Arm& arm, std::uint32_t round) {
   if (auto status = instance_of(arm).turn(spec_.forwards, samples); !status.ok()) {
     return status;
   }
-  auto after = worker.counters();
-  if (after.nvlink_received_bytes && before.nvlink_received_bytes) {
-    *after.nvlink_received_bytes += arm.measured.counters.nvlink_received_bytes.value_or(0);
-    *after.nvlink_received_bytes -= *before.nvlink_received_bytes;
-  }
-  after.allocator_peak_bytes =
-      std::max(after.allocator_peak_bytes, arm.measured.counters.allocator_peak_bytes);
-  arm.measured.counters = after;
-  arm.measured.counted_forwards += spec_.forwards + 1;
+  arm.measured.counters = accumulate(arm.measured.counters, before, worker.counters());
+  arm.measured.counted_forwards += spec_.forwards + kUntimedForwards;
   compare_output(arm);
   return {};
 }
@@ -307,7 +315,6 @@ void measure_arm(ThroughputArm& instance, ArmMeasurement& measured) {
   const auto& traffic = parts.backend.traffic_plan().per_forward.front();
   measured.h2d_bytes_per_forward = traffic.h2d_bytes;
   measured.gather_bytes_per_forward = traffic.gather_bytes;
-  measured.chunks_per_forward = static_cast<std::uint32_t>(traffic.h2d_calls);
   for (const auto& block : parts.model.spec().blocks) {
     measured.weight_bytes += contracts::BlockLayout(block).tensor_bytes();
   }
@@ -316,30 +323,47 @@ void measure_arm(ThroughputArm& instance, ArmMeasurement& measured) {
   measured.rank = instance.worker().report();
 }
 
-ThroughputEnding ThroughputRun::end(const Status& status) {
+std::shared_ptr<const ThroughputReport> ThroughputRun::take_report() {
+  auto report = std::make_shared<ThroughputReport>();
+  report->calibration = std::move(machine_);
+  for (auto& arm : arms_) {
+    measure_arm(instance_of(arm), arm.measured);
+    report->arms.push_back(std::move(arm.measured));
+  }
+  return report;
+}
+
+Status ThroughputRun::guarded(const std::function<Status()>& work) {
+  try {
+    return work();
+  } catch (...) {
+    constexpr const char* kOperation = "throughput run";
+    const auto refusal = thrown_refusal(std::current_exception(), kOperation);
+    auto& world = *environment_.world;
+    world.failure_signal().raise({refusal.code, world.rank(), -1, kOperation, refusal.what});
+    return refusal;
+  }
+}
+
+ThroughputEnding ThroughputRun::run() {
   ThroughputEnding ending;
-  ending.status = status;
   ending.report.rank = environment_.world->rank();
-  for (auto& instance : instances_) {
-    instance->worker().measure();
-  }
   std::shared_ptr<const ThroughputReport> throughput;
-  if (status.ok()) {
-    auto report = std::make_shared<ThroughputReport>();
-    report->calibration = std::move(machine_);
-    for (auto& arm : arms_) {
-      measure_arm(instance_of(arm), arm.measured);
-      report->arms.push_back(std::move(arm.measured));
+  const Status ran = guarded([this] { return go(); });
+  const Status measured = guarded([&]() -> Status {
+    for (auto& instance : instances_) {
+      instance->worker().measure();
     }
-    throughput = std::move(report);
-  }
+    throughput = ran.ok() ? take_report() : nullptr;
+    return {};
+  });
+  const Status& status = ran.ok() ? measured : ran;
+  ending.status = status;
   tensors_.reset();
   for (auto at = instances_.rbegin(); at != instances_.rend(); ++at) {
     auto& worker = (*at)->worker();
     worker.shutdown();
-    for (const auto& row : telemetry::resource_rows()) {
-      ending.left.*row.figure += worker.left_on_device().*row.figure;
-    }
+    telemetry::add_resources(worker.left_on_device(), ending.left);
     ending.report = worker.report();  // the first arm's at the end
   }
   ending.report.throughput = throughput;
@@ -362,26 +386,7 @@ ThroughputEnding ThroughputRun::end(const Status& status) {
 
 ThroughputEnding run_throughput(const RunEnvironment& environment, const RunRequest& request,
                                 const comm::Topology& topology) {
-  ThroughputRun run(environment, request, topology);
-  const Status status = run.go();
-  return run.end(status);
-}
-
-std::vector<Refusal> refuse_arms(const RunRequest& request) {
-  std::vector<Refusal> refusals;
-  const auto& spec = *request.throughput;
-  if (spec.arms.empty() || spec.rounds == 0 || spec.forwards == 0) {
-    refusals.push_back(refuse(codes::kInvalidValue, "a throughput run without arms or forwards",
-                              "measure_forwards", "give at least one arm, round and forward"));
-  }
-  for (const auto& arm : spec.arms) {
-    auto validation = config::validate(arm.options, request.parallel);
-    for (auto& violation : validation.violations) {
-      violation.where = fmt::format("arm {}: {}", arm.name, violation.where);
-      refusals.push_back(std::move(violation));
-    }
-  }
-  return refusals;
+  return ThroughputRun(environment, request, topology).run();
 }
 
 }  // namespace dlo::engine

@@ -2,13 +2,11 @@
 // prediction, rounds in a seeded order, checks, traces; in step with the other ranks.
 // Must not own: an arm's turn (throughput_arm.h), what follows over ranks (harness).
 // Order: start every arm (one after another, weights loaded once) -> calibrate -> warm up ->
-// predict
-// -> rounds -> check -> trace -> measure. Between two turns all ranks meet, so a turn begins on all
-// of them together and never beside another arm's.
-// Threading: launching thread. Failure: the first refusal ends it on every rank of the topology.
+// predict -> rounds -> check -> trace -> measure. Between two turns all ranks meet, so a turn
+// begins on all of them together and never beside another arm's.
+// Threading: launching thread. Failure: the first refusal, or exception of any rank, ends it on
+// every rank of the topology.
 #pragma once
-
-#include <vector>
 
 #include "comm/process_groups.h"
 #include "engine/model_runner.h"
@@ -27,8 +25,5 @@ struct ThroughputEnding {
 [[nodiscard]] ThroughputEnding run_throughput(const RunEnvironment& environment,
                                               const RunRequest& request,
                                               const comm::Topology& topology);
-
-// Rules that an arm's options break, and what a throughput run itself refuses. Pure.
-[[nodiscard]] std::vector<Refusal> refuse_arms(const RunRequest& request);
 
 }  // namespace dlo::engine

@@ -22,8 +22,8 @@ struct ArmSpec {
 struct ThroughputSpec {
   std::vector<ArmSpec> arms;          // the first is the baseline
   std::uint32_t rounds = 6;           // turns of each arm, in a seeded random order
-  std::uint32_t forwards = 2;         // timed forwards a turn; one more goes before them, untimed
-  std::uint32_t warmups = 2;          // forwards of each arm before the first round
+  std::uint32_t forwards = 2;         // timed ones a turn; one more before and one behind, untimed
+  std::uint32_t warmups = 2;          // forwards of each arm before the first round, two at least
   std::uint32_t traced_forwards = 3;  // of each arm after the last round; 0: no block timing
   // Consecutive forwards of each arm whose output bytes are all compared with the baseline's; 0:
   // only the last forward of each turn.

@@ -21,7 +21,7 @@ class TimingObserver final : public contracts::BlockObserver {
     }
     const Nanoseconds begin = timing_.host_now();
     inner_.before_block(block);
-    timing_.add_host(telemetry::BlockTiming::HostSpan::kBefore, static_cast<std::int32_t>(block),
+    timing_.add_host(telemetry::BlockTiming::HostSpan::kOffload, static_cast<std::int32_t>(block),
                      begin);
   }
 
@@ -32,7 +32,7 @@ class TimingObserver final : public contracts::BlockObserver {
     }
     const Nanoseconds begin = timing_.host_now();
     inner_.after_block(block);
-    timing_.add_host(telemetry::BlockTiming::HostSpan::kAfter, static_cast<std::int32_t>(block),
+    timing_.add_host(telemetry::BlockTiming::HostSpan::kOffload, static_cast<std::int32_t>(block),
                      begin);
   }
 

@@ -14,6 +14,7 @@
 #include "base/rank_context.h"
 #include "comm/process_groups.h"
 #include "config/offload_config.h"
+#include "engine/device_counters.h"
 #include "engine/latent_pipeline.h"
 #include "engine/model_runner.h"
 #include "telemetry/block_timing.h"
@@ -48,8 +49,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Device, model, weights, weight group, backend: each step appends to events(). The first
-  // refusal ends it; it is also raised on the failure signal, so that peers leave their waits.
+  // Device, weight group, model, weights, backend, pipeline: each step appends to the report's
+  // events. The first refusal ends it; it is also raised on the failure signal, so that peers leave
+  // their waits, and this rank's gathers are aborted.
   [[nodiscard]] Status start();
 
   // Serves this replica's requests. Same failure rule. Precondition: start() was ok.
@@ -66,7 +68,7 @@ class Worker {
   void measure();
 
   // disable() first, then communicators, then host tensors and device. Idempotent, never throws;
-  // problems are appended to events().
+  // problems are appended to the events.
   void shutdown() noexcept;
 
   [[nodiscard]] const RankReport& report() const;

@@ -51,7 +51,7 @@ struct ForwardTiming {
 class BlockTiming {
  public:
   enum class Kind : std::uint8_t { kCompute, kOther, kReadyWait, kH2d, kGather };
-  enum class HostSpan : std::uint8_t { kBefore, kAfter, kLaunch };
+  enum class HostSpan : std::uint8_t { kOffload, kLaunch };
   // Index into the pool; none when it is exhausted.
   using Entry = std::optional<std::size_t>;
 
@@ -61,7 +61,8 @@ class BlockTiming {
   void prepare(const BlockTimingSizes& sizes);
 
   // What is timed: marks on the streams take host time too, so the two are best taken of two
-  // forwards, host first.
+  // forwards, host first and with nothing queued before it: behind a queued forward the host also
+  // waits for room in the launch queue.
   enum class Of : std::uint8_t { kHost, kStreams, kBoth };
 
   // The next forward is timed; what was noted of the other half stays. Precondition: prepared, off.

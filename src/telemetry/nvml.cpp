@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
 #include <utility>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/codes.h"
@@ -18,7 +15,6 @@ using nvml_types::Device;
 using nvml_types::FieldValue;
 using nvml_types::kSuccess;
 using nvml_types::Memory;
-using nvml_types::ProcessInfo;
 using nvml_types::Return;
 
 struct NvmlFunctions {
@@ -38,10 +34,7 @@ struct NvmlFunctions {
   const char* (*error_text)(Return) = nullptr;
   Return (*device_by_bus_id)(const char*, Device*) = nullptr;
   Return (*memory_info)(Device, Memory*) = nullptr;
-  Return (*processes)(Device, std::uint32_t*, ProcessInfo*) = nullptr;
   Return (*field_values)(Device, std::int32_t, FieldValue*) = nullptr;
-  Return (*pcie_generation)(Device, std::uint32_t*) = nullptr;
-  Return (*pcie_width)(Device, std::uint32_t*) = nullptr;
 };
 
 namespace {
@@ -63,10 +56,7 @@ Status find_all(NvmlFunctions& out) {
         find(library, "nvmlErrorString", out.error_text),
         find(library, "nvmlDeviceGetHandleByPciBusId_v2", out.device_by_bus_id),
         find(library, "nvmlDeviceGetMemoryInfo_v2", out.memory_info),
-        find(library, "nvmlDeviceGetComputeRunningProcesses_v3", out.processes),
-        find(library, "nvmlDeviceGetFieldValues", out.field_values),
-        find(library, "nvmlDeviceGetCurrPcieLinkGeneration", out.pcie_generation),
-        find(library, "nvmlDeviceGetCurrPcieLinkWidth", out.pcie_width)}) {
+        find(library, "nvmlDeviceGetFieldValues", out.field_values)}) {
     if (!status.ok()) {
       return status;
     }
@@ -113,66 +103,25 @@ NvmlDevice::NvmlDevice(std::shared_ptr<const NvmlFunctions> functions, void* dev
                        std::string bus_id)
     : functions_(std::move(functions)), device_(device), bus_id_(std::move(bus_id)) {}
 
-std::optional<std::uint64_t> NvmlDevice::process_bytes(int process_id) const {
-  // Room for as many as there are, and for some that start meanwhile.
-  std::uint32_t count = 0;
-  Return result = functions_->processes(device_, &count, nullptr);
-  if (result != kSuccess && result != nvml_types::kInsufficientSize) {
-    return std::nullopt;
-  }
-  std::vector<ProcessInfo> processes(count + 16);
-  count = static_cast<std::uint32_t>(processes.size());
-  result = functions_->processes(device_, &count, processes.data());
-  if (result != kSuccess) {
-    return std::nullopt;
-  }
-  processes.resize(count);
-  const auto mine =
-      std::find_if(processes.begin(), processes.end(), [process_id](const ProcessInfo& process) {
-        return process.pid == static_cast<std::uint32_t>(process_id) &&
-               process.used_gpu_memory != nvml_types::kValueNotAvailable;
-      });
-  if (mine == processes.end()) {
-    return std::nullopt;
-  }
-  return mine->used_gpu_memory;
-}
-
-Result<NvmlMemory> NvmlDevice::memory(int process_id) const {
+Result<std::uint64_t> NvmlDevice::used_bytes() const {
   Memory memory;
   memory.version = nvml_types::kMemoryVersion;
   if (const Return result = functions_->memory_info(device_, &memory); result != kSuccess) {
     return failed(*functions_, "device memory", result, bus_id_);
   }
-  return NvmlMemory{memory.total, memory.used, process_bytes(process_id)};
+  return memory.used;
 }
 
-Result<NvLinkBytes> NvmlDevice::nvlink() const {
-  std::array<FieldValue, 2> fields;
-  fields[0].field_id = nvml_types::kNvLinkDataSent;
-  fields[1].field_id = nvml_types::kNvLinkDataReceived;
-  for (auto& field : fields) {
-    field.scope_id = nvml_types::kAllLinks;
-  }
-  const Return result =
-      functions_->field_values(device_, static_cast<std::int32_t>(fields.size()), fields.data());
-  for (const Return one : {result, fields[0].result, fields[1].result}) {
+Result<std::uint64_t> NvmlDevice::nvlink_received_bytes() const {
+  FieldValue field;
+  field.field_id = nvml_types::kNvLinkDataReceived;
+  field.scope_id = nvml_types::kAllLinks;
+  for (const Return one : {functions_->field_values(device_, 1, &field), field.result}) {
     if (one != kSuccess) {
-      return failed(*functions_, "NVLink counters", one, bus_id_);
+      return failed(*functions_, "NVLink counter", one, bus_id_);
     }
   }
-  return NvLinkBytes{fields[0].value * kKiB, fields[1].value * kKiB};
-}
-
-Result<PcieLink> NvmlDevice::pcie() const {
-  PcieLink link;
-  for (const Return result : {functions_->pcie_generation(device_, &link.generation),
-                              functions_->pcie_width(device_, &link.width)}) {
-    if (result != kSuccess) {
-      return failed(*functions_, "PCIe link", result, bus_id_);
-    }
-  }
-  return link;
+  return field.value * kKiB;
 }
 
 }  // namespace dlo::telemetry

@@ -1,5 +1,5 @@
-// Owns: what NVIDIA's management library tells about one GPU: memory of the device and of this
-// process, NVLink payload counters, the PCIe link. The library is loaded at run time.
+// Owns: what NVIDIA's management library tells about one GPU: memory in use and the NVLink payload
+// counter. The library is loaded at run time.
 // Must not own: the books of what we allocated (platform::Device), CUDA ordinals: a GPU is named by
 // its PCI bus id, which the platform knows.
 // Threading: any thread, at set-up and between measured forwards; a call takes up to milliseconds.
@@ -9,47 +9,25 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
 
 namespace dlo::telemetry {
 
-struct NvmlMemory {
-  std::uint64_t total_bytes = 0;
-  std::uint64_t used_bytes = 0;  // by every process, without what the driver reserves
-  // By the asked process, CUDA context included. Absent where NVML does not see it, as in a
-  // container with process ids of its own.
-  std::optional<std::uint64_t> process_bytes;
-};
-
-// Payload over all NVLinks of a GPU since its driver was loaded. Counted in KiB; differences of two
-// readings are what a run moved.
-struct NvLinkBytes {
-  std::uint64_t sent = 0;
-  std::uint64_t received = 0;
-};
-
-struct PcieLink {
-  std::uint32_t generation = 0;  // at present; an idle GPU may have stepped down
-  std::uint32_t width = 0;       // lanes
-};
-
 struct NvmlFunctions;  // nvml.cpp
 
 class NvmlDevice {
  public:
-  // Codes: nvml_failed.
-  [[nodiscard]] Result<NvmlMemory> memory(int process_id) const;
-  [[nodiscard]] Result<NvLinkBytes> nvlink() const;
-  [[nodiscard]] Result<PcieLink> pcie() const;
+  // Device memory in use by every process, without what the driver reserves. Codes: nvml_failed.
+  [[nodiscard]] Result<std::uint64_t> used_bytes() const;
+  // Payload received over all NVLinks of the GPU since its driver was loaded, counted in KiB: the
+  // difference of two readings is what a run moved. Same codes.
+  [[nodiscard]] Result<std::uint64_t> nvlink_received_bytes() const;
 
  private:
   friend class Nvml;
   NvmlDevice(std::shared_ptr<const NvmlFunctions> functions, void* device, std::string bus_id);
-
-  [[nodiscard]] std::optional<std::uint64_t> process_bytes(int process_id) const;
 
   std::shared_ptr<const NvmlFunctions> functions_;
   void* device_;

@@ -14,9 +14,6 @@ using Device = void*;         // nvmlDevice_t
 using Return = std::int32_t;  // nvmlReturn_t
 
 inline constexpr Return kSuccess = 0;
-inline constexpr Return kInsufficientSize = 7;
-// "Not available", as of memory that the driver may not attribute to a process.
-inline constexpr std::uint64_t kValueNotAvailable = ~std::uint64_t{0};
 
 // nvmlMemory_v2_t, of nvmlDeviceGetMemoryInfo_v2. Bytes; `version` is set by the caller.
 struct Memory {
@@ -28,15 +25,6 @@ struct Memory {
 };
 static_assert(sizeof(Memory) == 40);
 inline constexpr std::uint32_t kMemoryVersion = sizeof(Memory) | (2U << 24U);
-
-// nvmlProcessInfo_t, of nvmlDeviceGetComputeRunningProcesses_v3.
-struct ProcessInfo {
-  std::uint32_t pid = 0;
-  std::uint64_t used_gpu_memory = 0;  // bytes, or kValueNotAvailable
-  std::uint32_t gpu_instance_id = 0;
-  std::uint32_t compute_instance_id = 0;
-};
-static_assert(sizeof(ProcessInfo) == 24);
 
 // nvmlFieldValue_t, of nvmlDeviceGetFieldValues.
 struct FieldValue {
@@ -51,8 +39,7 @@ struct FieldValue {
 static_assert(sizeof(FieldValue) == 40);
 static_assert(offsetof(FieldValue, value) == 32);
 
-// NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX: KiB of payload since the driver was loaded.
-inline constexpr std::uint32_t kNvLinkDataSent = 138;
+// NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX: KiB of payload since the driver was loaded.
 inline constexpr std::uint32_t kNvLinkDataReceived = 139;
 inline constexpr std::uint32_t kAllLinks = ~std::uint32_t{0};  // scope id
 

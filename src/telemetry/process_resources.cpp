@@ -7,7 +7,7 @@
 #include <charconv>
 #include <mutex>
 
-#include "base/codes.h"
+#include "base/bytes.h"
 
 namespace dlo::telemetry {
 
@@ -124,6 +124,12 @@ Result<ProcessResources> count_resources(const platform::FileSystem& files,
     counted.temporary_files += files_below(files, folder, 0);
   }
   return counted;
+}
+
+void add_resources(const ProcessResources& more, ProcessResources& resources) {
+  for (const auto& row : kRows) {
+    resources.*row.figure += more.*row.figure;
+  }
 }
 
 void add_device_books(const platform::Device& device, ProcessResources& resources) {

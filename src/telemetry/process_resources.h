@@ -49,6 +49,9 @@ struct ResourceRow {
 [[nodiscard]] Result<ProcessResources> count_resources(
     const platform::FileSystem& files, const std::vector<platform::Path>& temporary_folders);
 
+// Adds every figure of `more`.
+void add_resources(const ProcessResources& more, ProcessResources& resources);
+
 // Enters what `device` still lists.
 void add_device_books(const platform::Device& device, ProcessResources& resources);
 

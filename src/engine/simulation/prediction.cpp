@@ -11,6 +11,7 @@
 #include "engine/simulation/calibrated_costs.h"
 #include "engine/simulation/predicted_rank.h"
 #include "engine/simulation/wave_shares.h"
+#include "telemetry/paired_comparison.h"
 
 namespace dlo::engine {
 
@@ -156,16 +157,13 @@ Recording record(const PredictedCase& predicted, const CalibratedCosts& costs) {
   return recording;
 }
 
-// Nearest rank.
-Nanoseconds percentile(std::vector<Nanoseconds> samples, std::size_t percent) {
-  require(!samples.empty(), "a percentile of nothing");
-  std::sort(samples.begin(), samples.end());
-  return samples[(samples.size() * percent + 99) / 100 - 1];
+Nanoseconds percentile(const std::vector<double>& samples_ns, double percent) {
+  return static_cast<Nanoseconds>(telemetry::percentile_of(samples_ns, percent));
 }
 
 void time_blocks(const Recording& recording, std::size_t block_count, PredictResult& result) {
-  std::vector<Nanoseconds> periods;
-  std::vector<Nanoseconds> gaps;
+  std::vector<double> periods;
+  std::vector<double> gaps;
   Nanoseconds last_end = 0;      // of the previous block
   Nanoseconds last_compute = 0;  // of anything on the compute stream
   std::size_t seen = 0;
@@ -175,16 +173,16 @@ void time_blocks(const Recording& recording, std::size_t block_count, PredictRes
       continue;
     }
     if (block && ++seen > kWarmUpForwards * block_count) {
-      periods.push_back(row.end - last_end);
-      gaps.push_back(row.begin - last_compute);
+      periods.push_back(static_cast<double>(row.end - last_end));
+      gaps.push_back(static_cast<double>(row.begin - last_compute));
     }
     last_end = block ? row.end : last_end;
     last_compute = row.end;
   }
   result.block_p50_ns = percentile(periods, 50);
-  result.block_p99_ns = percentile(std::move(periods), 99);
+  result.block_p99_ns = percentile(periods, 99);
   result.exposed_p50_ns = percentile(gaps, 50);
-  result.exposed_p99_ns = percentile(std::move(gaps), 99);
+  result.exposed_p99_ns = percentile(gaps, 99);
 }
 
 Nanoseconds& at(std::array<Nanoseconds, kResourceCount>& by_resource, Resource resource) {

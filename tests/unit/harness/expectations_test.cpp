@@ -25,7 +25,7 @@ struct Case {
   engine::RunReport resident = good_report(scenario);
 
   [[nodiscard]] Verdict verdict() const {
-    return judge(scenario, report, Reference{.name = "ref", .report = &resident},
+    return judge(scenario, report, Reference{.name = "ref", .report = &resident}, std::nullopt,
                  metrics_of(report));
   }
   [[nodiscard]] std::string first_failure() const {

@@ -30,6 +30,24 @@ class HandClock : public platform::Clock {
   std::atomic<Nanoseconds> now_{0};
 };
 
+// Counts the marks that the compute stream has passed, as a task behind each.
+class MarkCountingDevice : public platform::ForwardingDevice {
+ public:
+  MarkCountingDevice(std::unique_ptr<platform::Device> inner, std::atomic<int>& passed)
+      : ForwardingDevice(std::move(inner)), passed_(passed) {}
+
+  void mark_time(platform::TimeMarkId mark, StreamKind stream) override {
+    inner().mark_time(mark, stream);
+    if (stream == StreamKind::kCompute) {
+      inner().launch(
+          stream, [this] { ++passed_; }, OpLabel{});
+    }
+  }
+
+ private:
+  std::atomic<int>& passed_;
+};
+
 // A gather that takes `time`, as an operation of its stream.
 class SlowCommunicator : public comm::Communicator {
  public:
@@ -51,7 +69,9 @@ class SlowCommunicator : public comm::Communicator {
 class BlockTimingTest : public testing::Test {
  protected:
   BlockTimingTest()
-      : device_(platform::make_cpu_device({}, clock_, *signal_), timing_),
+      : device_(std::make_unique<MarkCountingDevice>(
+                    platform::make_cpu_device({}, clock_, *signal_), marks_passed_),
+                timing_),
         communicator_(std::make_unique<SlowCommunicator>(clock_, 5 * kMillisecond), timing_),
         ready_(device_.create_event()) {}
 
@@ -59,7 +79,8 @@ class BlockTimingTest : public testing::Test {
   void finish() { ASSERT_TRUE(device_.synchronize(Deadline{}).ok()); }
 
   // One block, stream after stream, so that the clock moves in a known order: copy of no time,
-  // gather of 5 ms, compute that arrives 2 ms before it may start and runs 10 ms.
+  // gather of 5 ms, compute that arrives 2 ms before it may start and runs 10 ms. It has arrived
+  // once it has passed the mark before its wait.
   void run_block(std::int32_t block) {
     device_.copy_to_device(StreamKind::kCopy, {memory_.data(), 8}, source_,
                            label(Site::kH2d, block));
@@ -67,18 +88,17 @@ class BlockTimingTest : public testing::Test {
     communicator_.all_gather(device_, StreamKind::kComm, {memory_.data(), 4}, {memory_.data(), 8},
                              label(Site::kGather, block));
     finish();
-    std::atomic<bool> arrived{false};
+    const int marks_at_arrival = marks_passed_.load() + (timing_.on() ? 1 : 0);
     device_.launch(
         StreamKind::kComm,
-        [this, &arrived] {
-          while (!arrived.load()) {
+        [this, marks_at_arrival] {
+          while (marks_passed_.load() < marks_at_arrival) {
           }
           clock_.sleep(2 * kMillisecond);
         },
         label(Site::kReadyRecord, block));
     device_.record(ready_, StreamKind::kComm, label(Site::kReadyRecord, block));
     device_.wait(StreamKind::kCompute, ready_, label(Site::kReadyWait, block));
-    arrived.store(true);
     device_.launch(
         StreamKind::kCompute, [this] { clock_.sleep(10 * kMillisecond); },
         label(Site::kCompute, block));
@@ -88,6 +108,7 @@ class BlockTimingTest : public testing::Test {
   HandClock clock_;
   std::unique_ptr<FailureSignal> signal_ = make_local_failure_signal();
   BlockTiming timing_;
+  std::atomic<int> marks_passed_{0};
   std::array<std::byte, 8> memory_{};
   std::array<std::byte, 8> source_{};
   TimingDevice device_;
@@ -102,8 +123,8 @@ TEST_F(BlockTimingTest, Forward_ShowsEachBlocksTimes) {
     run_block(block);
     const Nanoseconds begin = timing_.host_now();
     clock_.sleep(7 * kMicrosecond);
-    timing_.add_host(BlockTiming::HostSpan::kBefore, block, begin);
-    timing_.add_host(BlockTiming::HostSpan::kAfter, block, begin);
+    timing_.add_host(BlockTiming::HostSpan::kOffload, block, begin);
+    timing_.add_host(BlockTiming::HostSpan::kOffload, block, begin);
   }
   device_.launch(
       StreamKind::kCompute, [this] { clock_.sleep(kMillisecond); }, OpLabel{.site = Site::kModel});
@@ -115,9 +136,8 @@ TEST_F(BlockTimingTest, Forward_ShowsEachBlocksTimes) {
     EXPECT_DOUBLE_EQ(block.compute_ms, 10);
     EXPECT_DOUBLE_EQ(block.gather_ms, 5);
     EXPECT_DOUBLE_EQ(block.h2d_ms, 0);
-    // The compute stream may arrive late, never early.
     ASSERT_TRUE(block.exposed_us.has_value());
-    EXPECT_LE(*block.exposed_us, 2000);
+    EXPECT_DOUBLE_EQ(*block.exposed_us, 2000);
     EXPECT_DOUBLE_EQ(block.dispatch_us, 14);
   }
   EXPECT_DOUBLE_EQ(forward.other_compute_ms, 1);
@@ -136,7 +156,8 @@ TEST_F(BlockTimingTest, Forward_ShowsEachBlocksTimes) {
   EXPECT_DOUBLE_EQ(summary.compute_ms.p50, 10);
   EXPECT_DOUBLE_EQ(summary.dispatch_us.p99, 14);
   EXPECT_DOUBLE_EQ(summary.h2d_bytes, 16);
-  EXPECT_TRUE(summary.exposed_us.has_value());
+  ASSERT_TRUE(summary.exposed_us.has_value());
+  EXPECT_DOUBLE_EQ(summary.exposed_us->p50, 2000);
 }
 
 TEST_F(BlockTimingTest, Off_NothingIsNoted) {

@@ -1,5 +1,5 @@
 // A stand-in for libnvidia-ml.so.1, loaded by nvml_test.cpp. GPU 0000:17:00.0 has everything;
-// 0000:18:00.0 sees no processes and has no NVLink; there is no other.
+// 0000:18:00.0 has no NVLink; there is no other.
 
 #include <cstring>
 
@@ -51,40 +51,13 @@ Return nvmlDeviceGetMemoryInfo_v2(Device, Memory* memory) {
   return kSuccess;
 }
 
-Return nvmlDeviceGetComputeRunningProcesses_v3(Device device, std::uint32_t* count,
-                                               ProcessInfo* processes) {
-  if (device == &gpus[1]) {
-    return kNotSupported;
-  }
-  if (*count < 3) {
-    *count = 3;
-    return kInsufficientSize;
-  }
-  *count = 3;
-  processes[0] = {11, 70, 0, 0};
-  processes[1] = {12, 90, 0, 0};
-  processes[2] = {13, kValueNotAvailable, 0, 0};
-  return kSuccess;
-}
-
 Return nvmlDeviceGetFieldValues(Device device, std::int32_t count, FieldValue* fields) {
   for (std::int32_t i = 0; i < count; ++i) {
     FieldValue& field = fields[i];
-    const bool known = field.field_id == 138 || field.field_id == 139;
-    const bool served = known && field.scope_id == 0xFFFFFFFFU && device == &gpus[0];
-    field.result = served ? kSuccess : kNotSupported;
-    field.value = field.field_id == 138 ? 5 : 7;
+    const bool known = field.field_id == 139 && field.scope_id == 0xFFFFFFFFU;
+    field.result = known && device == &gpus[0] ? kSuccess : kNotSupported;
+    field.value = 7;
   }
-  return kSuccess;
-}
-
-Return nvmlDeviceGetCurrPcieLinkGeneration(Device, std::uint32_t* generation) {
-  *generation = 5;
-  return kSuccess;
-}
-
-Return nvmlDeviceGetCurrPcieLinkWidth(Device, std::uint32_t* width) {
-  *width = 16;
   return kSuccess;
 }
 

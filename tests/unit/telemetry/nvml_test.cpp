@@ -21,29 +21,16 @@ NvmlDevice gpu(const char* bus_id) {
 
 TEST(Nvml, DeviceWithEverything_TellsBytes) {
   const NvmlDevice device = gpu(kFull);  // keeps the library loaded by itself
-  const NvmlMemory memory = device.memory(12).value();
-  EXPECT_EQ(memory.total_bytes, 1000U);
-  EXPECT_EQ(memory.used_bytes, 300U);
-  EXPECT_EQ(memory.process_bytes, 90U);
-  const NvLinkBytes links = device.nvlink().value();
-  EXPECT_EQ(links.sent, 5U * 1024);
-  EXPECT_EQ(links.received, 7U * 1024);
-  const PcieLink link = device.pcie().value();
-  EXPECT_EQ(link.generation, 5U);
-  EXPECT_EQ(link.width, 16U);
-}
-
-TEST(Nvml, ProcessThatNvmlDoesNotSee_IsAbsent) {
-  EXPECT_FALSE(gpu(kFull).memory(99).value().process_bytes.has_value());
-  EXPECT_FALSE(gpu(kFull).memory(13).value().process_bytes.has_value());  // not attributed
-  EXPECT_FALSE(gpu(kBare).memory(12).value().process_bytes.has_value());  // no list at all
+  EXPECT_EQ(device.used_bytes().value(), 300U);
+  EXPECT_EQ(device.nvlink_received_bytes().value(), 7U * 1024);
 }
 
 TEST(Nvml, FigureThatIsNotSupported_IsRefusedWithNvmlsReason) {
-  const auto links = gpu(kBare).nvlink();
+  EXPECT_EQ(gpu(kBare).used_bytes().value(), 300U);
+  const auto links = gpu(kBare).nvlink_received_bytes();
   ASSERT_FALSE(links.ok());
   EXPECT_EQ(links.refusal().code, codes::kNvmlFailed);
-  EXPECT_EQ(links.refusal().what, "NVLink counters: Not Supported (NVML 3)");
+  EXPECT_EQ(links.refusal().what, "NVLink counter: Not Supported (NVML 3)");
   EXPECT_EQ(links.refusal().where, kBare);
 }
 

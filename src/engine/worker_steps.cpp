@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "base/thrown_refusal.h"
+#include "engine/lent_tensors.h"
+#include "engine/rank_measurements.h"
+#include "engine/request_wave.h"
+#include "engine/worker_state.h"
+#include "host_weights/ordinary_loader.h"
+#include "platform/cpu/thread_executor.h"
+#include "telemetry/timing_decorators.h"
+
+namespace dlo::engine {
+
+Status Worker::State::guarded(std::string_view operation, const std::function<Status()>& step) {
+  Status status;
+  try {
+    if (torch != nullptr) {
+      torch->activate();  // another worker of this thread may have been at work
+    }
+    status = step();
+  } catch (...) {
+    status = thrown_refusal(std::current_exception(), operation);
+  }
+  if (!status.ok()) {
+    const auto& refusal = status.refusal();
+    event(fmt::format("{} failed: {}", operation, refusal.code));
+    report.code = refusal.code;
+    report.message = refusal.message();
+    context.failure_signal->raise(
+        Failure{refusal.code, context.rank, -1, std::string(operation), refusal.what});
+    // A stream that waits for a peer would hold every free of the way down.
+    if (weight_communicator != nullptr) {
+      weight_communicator->abort();
+    }
+  }
+  return status;
+}
+
+Status Worker::State::make_device() {
+  if (auto status = rank_platform->status(); !status.ok()) {
+    return status;
+  }
+  auto made = rank_platform->make_device(*context.failure_signal);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  device = faults.decorate(std::move(made).value());
+  if (environment.decorate_device) {
+    device = environment.decorate_device(std::move(device));
+  }
+  device = std::make_unique<telemetry::LedgerDevice>(std::move(device), ledger);
+  if (hooks.timing != nullptr) {
+    device = std::make_unique<telemetry::TimingDevice>(std::move(device), *hooks.timing);
+  }
+  // Reductions split by thread count: one thread on every rank, so that runs can be compared.
+  torch = std::make_unique<model::TorchSession>(*device, model::TorchSessionOptions{});
+  event("device");
+  if (hooks.timing != nullptr) {
+    if (const auto counters = rank_platform->counters(); !counters.absent_reason.empty()) {
+      event("counters absent: " + counters.absent_reason);
+    }
+  }
+  return {};
+}
+
+Status Worker::State::make_model() {
+  auto made = read_checkpoint_model(faults.files(), request.model, *device);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  model = std::move(made).value();
+  for (const auto& note : model.notes) {
+    event(note);
+  }
+  if (request.model.attention == "fused") {
+    event(fmt::format("attention kernel {}",
+                      model::fused_attention_kernel(*device, request.model.compute_dtype)));
+  }
+  table.dits.push_back(model.transformer->spec());
+  contracts::check_table(table);
+  event("model");
+  return {};
+}
+
+Status Worker::State::load_weights() {
+  if (hooks.shared_tensors != nullptr && *hooks.shared_tensors != nullptr) {
+    host_tensors = std::make_unique<LentTensors>(**hooks.shared_tensors);
+    event("load: shared");
+    return {};
+  }
+  platform::ThreadExecutor threads(host_weights::kDefaultLoadThreads);
+  auto executor = faults.executor(threads);
+  host_weights::LoadRequest load;
+  load.tensors = table.tensors();
+  const auto& component = table.dits.front().name;
+  load.sources.push_back({.path = request.model.checkpoint,
+                          .subfolder = component,
+                          .prefix = component + ".",
+                          .file_patterns = {}});
+  auto loaded = host_weights::load_ordinary(faults.files(), *device, executor, load);
+  if (!loaded.ok()) {
+    return loaded.refusal();
+  }
+  host_tensors = std::move(loaded->tensors);
+  if (hooks.shared_tensors != nullptr) {
+    *hooks.shared_tensors = std::move(host_tensors);
+    host_tensors = std::make_unique<LentTensors>(**hooks.shared_tensors);
+  }
+  for (const auto& name : loaded->report.tolerated) {
+    event("not in the checkpoint, tolerated: " + name);
+  }
+  event("load");
+  return {};
+}
+
+Status Worker::State::make_weight_group() {
+  auto& world = faults.world();
+  if (weight_group.axis == backend::GroupAxis::kNone) {
+    world.watch_failures_of({context.rank});
+    return {};
+  }
+  world.watch_failures_of(weight_group.ranks);
+  auto control = world.make_control_group(weight_group.ranks, "weight control", deadline());
+  if (!control.ok()) {
+    return control.refusal();
+  }
+  weight_control = std::move(control).value();
+  auto communicator = world.make_communicator(weight_group.ranks, "weights", deadline(), timeout);
+  if (!communicator.ok()) {
+    return communicator.refusal();
+  }
+  weight_communicator = std::make_unique<telemetry::LedgerCommunicator>(
+      rank_platform->reach(std::move(communicator).value()), ledger);
+  if (hooks.timing != nullptr) {
+    weight_communicator = std::make_unique<telemetry::TimingCommunicator>(
+        std::move(weight_communicator), *hooks.timing);
+  }
+  event("weight group");
+  return {};
+}
+
+Status Worker::State::enable_backend() {
+  backend = std::make_unique<backend::OffloadBackend>(
+      backend::BackendRequest{.config = config,
+                              .table = table,
+                              .host_tensors = *host_tensors,
+                              .device = *device,
+                              .context = context,
+                              .weight_control = weight_control.get(),
+                              .weight_communicator = weight_communicator.get(),
+                              .weight_axis = weight_group.axis,
+                              .timeout = timeout});
+  const Status status = backend->enable();
+  report.effective = backend->effective();
+  for (const auto& lost : config.set_aside) {
+    report.effective.downgrades.push_back({lost.code, lost.message()});
+  }
+  for (const auto& step : backend->steps()) {
+    event(step);
+  }
+  if (status.ok()) {
+    auto* observer = backend->observer(0);
+    if (hooks.timing != nullptr && observer != nullptr) {
+      observer = &timing_observer.emplace(*observer, *hooks.timing);
+    }
+    model.transformer->set_observer(observer);
+    event("enable");
+  }
+  return status;
+}
+
+Status Worker::State::make_pipeline() {
+  measure_host_peaks(*device, report);
+  auto made = LatentPipeline::make(*device, *model.transformer, model.scheduler, request.requests);
+  if (!made.ok()) {
+    return made.refusal();
+  }
+  pipeline = std::move(made).value();
+  // One imposed limit for both allocators: torch gets what the platform left.
+  if (const auto budget = request.platform.device_budget_bytes) {
+    torch->limit_memory(*budget - device->device_memory().now_bytes);
+  }
+  event("pipeline");
+  return {};
+}
+
+Status Worker::State::serve_requests() {
+  // Without a weight group replicas do not wait for each other, so nobody recomputes.
+  const auto schedule =
+      weight_group.axis == backend::GroupAxis::kData ? Schedule::kWaves : Schedule::kIndependent;
+  const bool primary = coordinates.sp == 0 && coordinates.tp == 0;
+  for (const auto& assignment :
+       assign_requests(request.requests.count, schedule, coordinates.dp, topology.dp)) {
+    const Nanoseconds begin = clock.now();
+    auto digest = pipeline->run(assignment.request, timeout);
+    if (!digest.ok()) {
+      return digest.refusal();
+    }
+    const auto forwards = pipeline->forwards_per_request();
+    report.forward_ms.push_back(
+        static_cast<double>(clock.now() - begin) /
+        static_cast<double>(kMillisecond * static_cast<Nanoseconds>(forwards)));
+    report.traffic.forward_count += forwards;
+    if (assignment.answers && primary) {
+      report.outputs.push_back({assignment.request, *digest});
+    }
+    if (auto status = backend->end_request(); !status.ok()) {
+      return status;
+    }
+  }
+  event("requests");
+  return {};
+}
+
+void Worker::State::release(std::string_view name, const std::function<void()>& action) noexcept {
+  try {
+    action();
+    event(fmt::format("release {}", name));
+  } catch (const std::exception& error) {
+    event(fmt::format("release {} failed: {}", name, error.what()));
+  }
+}
+
+}  // namespace dlo::engine
