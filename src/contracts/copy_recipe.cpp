@@ -116,6 +116,27 @@ Status check_recipe(const CopyRecipe& recipe, const Shape& shape) {
   return {};
 }
 
+std::vector<CopyRun> copy_runs(const BoxCopy& copy, const Shape& source_shape,
+                               const Shape& destination_shape, std::uint64_t element_bytes) {
+  const std::uint64_t total = box_elements(copy.source);
+  if (total == 0) {
+    return {};
+  }
+  const auto outer = outer_dimension_count(copy.source, source_shape, destination_shape);
+  std::uint64_t rows = 1;
+  for (std::size_t d = 0; d < outer; ++d) {
+    rows *= static_cast<std::uint64_t>(copy.source.extent[d]);
+  }
+  std::vector<CopyRun> runs;
+  runs.reserve(rows);
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    runs.push_back({row_offset(copy.source, source_shape, outer, row) * element_bytes,
+                    row_offset(copy.destination, destination_shape, outer, row) * element_bytes,
+                    total / rows * element_bytes});
+  }
+  return runs;
+}
+
 Status execute_copy(const BoxCopy& copy, const TensorView& source, const Shape& destination_shape,
                     DType destination_dtype, ByteSpan destination) {
   if (source.dtype != destination_dtype || dtype_bits(source.dtype) % 8 != 0) {
@@ -131,23 +152,13 @@ Status execute_copy(const BoxCopy& copy, const TensorView& source, const Shape& 
                       shape_text(destination_shape) + " is wanted",
                   copy.source_key, "use a checkpoint of this model's configuration");
   }
-  const std::uint64_t total = box_elements(copy.source);
-  if (total == 0) {
-    return {};
-  }
   const std::uint64_t width = dtype_bits(source.dtype) / 8;
-  const auto outer = outer_dimension_count(copy.source, source.shape, destination_shape);
-  std::uint64_t rows = 1;
-  for (std::size_t d = 0; d < outer; ++d) {
-    rows *= static_cast<std::uint64_t>(copy.source.extent[d]);
-  }
-  const std::uint64_t run_bytes = total / rows * width;
-  for (std::uint64_t row = 0; row < rows; ++row) {
-    const auto from = row_offset(copy.source, source.shape, outer, row) * width;
-    const auto to = row_offset(copy.destination, destination_shape, outer, row) * width;
-    require(from + run_bytes <= source.bytes.size() && to + run_bytes <= destination.size(),
+  for (const auto& run : copy_runs(copy, source.shape, destination_shape, width)) {
+    require(run.source_bytes + run.length_bytes <= source.bytes.size() &&
+                run.destination_bytes + run.length_bytes <= destination.size(),
             "execute_copy: a view is shorter than its shape");
-    std::memcpy(destination.data() + to, source.bytes.data() + from, run_bytes);
+    std::memcpy(destination.data() + run.destination_bytes, source.bytes.data() + run.source_bytes,
+                run.length_bytes);
   }
   return {};
 }

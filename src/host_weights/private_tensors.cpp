@@ -4,6 +4,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "host_weights/dtype_conversion.h"
 
 namespace dlo::host_weights {
 
@@ -27,11 +28,45 @@ bool PrivateTensors::holds(const std::string& name) const {
   return tensors_.contains(name);
 }
 
-TensorView PrivateTensors::view(const std::string& name) const {
+const PrivateTensors::Tensor& PrivateTensors::held(const std::string& name) const {
   const auto found = tensors_.find(name);
-  require(found != tensors_.end(),
-          "PrivateTensors: '" + name + "' was never loaded or was released");
-  return TensorView{found->second.dtype, found->second.shape, found->second.buffer->span()};
+  if (found == tensors_.end()) {  // the text is made only here: overlays are read on every forward
+    throw LogicError("PrivateTensors: '" + name + "' was never loaded or was released");
+  }
+  return found->second;
+}
+
+TensorView PrivateTensors::view(const std::string& name) const {
+  const Tensor& tensor = held(name);
+  return TensorView{tensor.dtype, tensor.shape, tensor.buffer->span()};
+}
+
+Result<ByteSpan> PrivateTensors::edit(const std::string& name) {
+  return held(name).buffer->span();
+}
+
+Status PrivateTensors::recast(const std::string& name, DType dtype) {
+  const TensorView old = view(name);
+  if (old.dtype == dtype) {
+    return {};
+  }
+  if (!can_convert(old.dtype, dtype)) {
+    return refuse(
+        codes::kDtypeMismatch,
+        std::string(dtype_name(old.dtype)) + " cannot be made " + std::string(dtype_name(dtype)),
+        "tensor '" + name + "'", "cast between floating types only");
+  }
+  const std::string making = name + " (cast)";
+  const auto memory = reserve(making, dtype, old.shape);
+  if (!memory) {
+    return memory.refusal();
+  }
+  convert_elements(old.bytes, old.dtype, *memory, dtype, element_count(old.shape).value());
+  release(name);
+  auto made = tensors_.extract(making);
+  made.key() = name;
+  tensors_.insert(std::move(made));
+  return {};
 }
 
 void PrivateTensors::release(const std::string& name) {

@@ -11,12 +11,12 @@
 #include <string>
 
 #include "base/result.h"
-#include "contracts/host_tensors.h"
+#include "host_weights/editable_tensors.h"
 #include "platform/device.h"
 
 namespace dlo::host_weights {
 
-class PrivateTensors : public contracts::HostTensors {
+class PrivateTensors : public EditableTensors {
  public:
   // `device` outlives the object; its books count the memory as pageable.
   explicit PrivateTensors(platform::Device& device) : device_(&device) {}
@@ -25,7 +25,9 @@ class PrivateTensors : public contracts::HostTensors {
   // that is held already.
   [[nodiscard]] Result<ByteSpan> reserve(const std::string& name, DType dtype, const Shape& shape);
 
-  [[nodiscard]] bool holds(const std::string& name) const;
+  [[nodiscard]] bool holds(const std::string& name) const override;
+  [[nodiscard]] Result<ByteSpan> edit(const std::string& name) override;
+  [[nodiscard]] Status recast(const std::string& name, DType dtype) override;
   [[nodiscard]] TensorView view(const std::string& name) const override;
   void release(const std::string& name) override;
   [[nodiscard]] std::uint64_t held_bytes() const override { return held_bytes_; }
@@ -36,6 +38,8 @@ class PrivateTensors : public contracts::HostTensors {
     Shape shape;
     std::unique_ptr<platform::HostBuffer> buffer;
   };
+
+  [[nodiscard]] const Tensor& held(const std::string& name) const;
 
   platform::Device* device_;
   std::map<std::string, Tensor> tensors_;
