@@ -1,9 +1,11 @@
 #include "backend/device_store.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "backend/given_up_buffers.h"
+#include "backend/staging_store.h"
 #include "backend/tensor_packer.h"
 
 namespace dlo::backend {
@@ -14,6 +16,9 @@ using platform::Site;
 using platform::StreamKind;
 
 namespace {
+
+// Host memory through which mapped bytes go to their resident places.
+constexpr std::uint64_t kBounceBytes = 16 * kMiB;
 
 using Buffers = std::vector<std::unique_ptr<platform::DeviceBuffer>>;
 
@@ -45,7 +50,7 @@ std::vector<ResidentPlace> resident_places(const PlacementPlan& placement) {
   for (std::size_t d = 0; d < placement.dits.size(); ++d) {
     const auto& dit = placement.dits[d];
     OpLabel label{Site::kPlacement, static_cast<std::int32_t>(d), -1, -1, -1};
-    for (std::size_t b = 0; b < dit.blocks.size() && !dit.streamed(); ++b) {
+    for (std::size_t b = 0; b < dit.blocks.size() && !dit.offloaded(); ++b) {
       label.block = static_cast<std::int32_t>(b);
       places.push_back(ResidentPlace{&dit.blocks[b], {}, label});
     }
@@ -118,10 +123,40 @@ Status DeviceStore::place_block(platform::Device& device, const ResidentPlace& r
   return {};
 }
 
+Status DeviceStore::place_mapped_block(platform::Device& device, const ResidentPlace& resident,
+                                       const contracts::HostTensors& tensors, Deadline deadline) {
+  const auto total_bytes = resident.span.bytes;
+  auto table = make_pack_table(*resident.placement, total_bytes, tensors);
+  if (!table.ok()) {
+    return table.refusal();
+  }
+  auto bounce =
+      device.allocate_pageable(std::min(kBounceBytes, total_bytes), MemoryPurpose::kStaging);
+  if (!bounce.ok()) {
+    return bounce.refusal();
+  }
+  staging_.push_back(std::move(bounce).value());
+  Status placed;
+  for (std::uint64_t done = 0; done < total_bytes && placed.ok();) {
+    const auto piece = staging_.back()->span().first(std::min(kBounceBytes, total_bytes - done));
+    table->fill(done, piece);
+    device.copy_to_device(StreamKind::kCopy, resident.span.subspan(done, piece.size()), piece,
+                          resident.label);
+    placed = device.synchronize(deadline);
+    done += piece.size();
+  }
+  for (const auto& spec : resident.placement->spec->tensors) {
+    placed = placed.ok() ? check_intact(spec, tensors) : std::move(placed);
+  }
+  return placed;
+}
+
 Status DeviceStore::place(platform::Device& device, contracts::HostTensors& tensors,
                           Deadline deadline) {
+  const bool mapped = tensors.backing() != contracts::Backing::kOrdinary;
   for (const auto& resident : residents_) {
-    auto placed = place_block(device, resident, tensors);
+    auto placed = mapped ? place_mapped_block(device, resident, tensors, deadline)
+                         : place_block(device, resident, tensors);
     if (placed.ok()) {
       placed = device.synchronize(deadline);
     }

@@ -1,5 +1,6 @@
 // Owns: DeviceStore, the device buffers of one rank: slots, input slots, resident blocks and
-// non-block children, and the one-time copy of the resident ones to their places.
+// non-block children, and the one-time copy of the resident ones to their places, from mapped files
+// through a bounded buffer. Blocks that are resident for a stage: resident_group.h.
 // Must not own: bindings or the hot path. Every buffer is laid out as its BlockLayout, the
 // resident baseline included.
 // Threading: launching thread. Failure: refusals; half a store is simply destroyed.
@@ -32,7 +33,8 @@ class DeviceStore {
                                                     const TransferPlan& plan);
 
   // Copies every resident tensor to its place, block by block, and releases it when it has landed.
-  // Codes: dtype_mismatch, shape_mismatch, host_out_of_memory, a device's failure.
+  // Codes: dtype_mismatch, shape_mismatch, mapping_truncated, host_out_of_memory, a device's
+  // failure.
   [[nodiscard]] Status place(platform::Device& device, contracts::HostTensors& tensors,
                              Deadline deadline);
 
@@ -50,8 +52,13 @@ class DeviceStore {
   [[nodiscard]] Status place_block(platform::Device& device, const ResidentPlace& resident,
                                    const contracts::HostTensors& tensors);
 
+  // Copies one block piece by piece, each behind the last one's arrival.
+  [[nodiscard]] Status place_mapped_block(platform::Device& device, const ResidentPlace& resident,
+                                          const contracts::HostTensors& tensors, Deadline deadline);
+
   std::vector<std::unique_ptr<platform::DeviceBuffer>> buffers_;
-  std::vector<std::unique_ptr<platform::HostBuffer>> staging_;  // strided tensors of one block
+  // Strided tensors of one block, or a piece of a mapped one.
+  std::vector<std::unique_ptr<platform::HostBuffer>> staging_;
   std::vector<DeviceSpan> slots_;
   std::vector<DeviceSpan> input_slots_;
   std::vector<ResidentPlace> residents_;

@@ -12,14 +12,16 @@ Status pack_block(const BlockPlacement& block, const ShardWriter& writer,
                   contracts::HostTensors& tensors) {
   for (const auto& entry : block.layout.entries()) {
     const auto& spec = block.spec->tensors[entry.tensor_index];
-    const auto view = tensors.view(spec.name);
-    auto checked = check_view(spec, view);
-    if (!checked.ok()) {
-      return checked;
+    auto packed =
+        for_each_host_run(spec, tensors, [&](std::uint64_t offset_bytes, ConstByteSpan bytes) {
+          writer.write(entry.offset_bytes + offset_bytes, bytes);
+        });
+    if (packed.ok()) {
+      packed = check_intact(spec, tensors);
     }
-    for_each_run(spec, view, [&](std::uint64_t offset_bytes, ConstByteSpan bytes) {
-      writer.write(entry.offset_bytes + offset_bytes, bytes);
-    });
+    if (!packed.ok()) {
+      return packed;
+    }
     tensors.release(spec.name);
   }
   return {};
@@ -29,7 +31,7 @@ Status pack_block(const BlockPlacement& block, const ShardWriter& writer,
 
 Result<HostStore> HostStore::allocate(platform::Device& device, const TransferPlan& plan) {
   const auto bytes = plan.memory.host_store_bytes;
-  auto buffer = plan.memory.host_store_pinned
+  auto buffer = plan.memory.host_pinned
                     ? device.allocate_pinned(bytes, platform::MemoryPurpose::kHostShard)
                     : device.allocate_pageable(bytes, platform::MemoryPurpose::kHostShard);
   if (!buffer.ok()) {

@@ -1,6 +1,7 @@
 // Owns: HostStore, one rank's private host copy of its streamed blocks: its shard of each with
 // AllGather, the whole padded block otherwise, all in one allocation of exactly their sum.
-// Must not own: the loader's tensors; it reads each once and releases it.
+// Must not own: the loader's tensors; it reads each once, run by run, and releases it, so that the
+// last one of a mapped file closes it. Blocks that stay in mapped files: staging_store.h.
 // Threading: launching thread, before the first transfer; read-only afterwards. Failure: refusals;
 // a half-packed store is simply destroyed.
 #pragma once
@@ -24,7 +25,8 @@ class HostStore {
   [[nodiscard]] static Result<HostStore> allocate(platform::Device& device,
                                                   const TransferPlan& plan);
 
-  // Packs every streamed tensor and releases it at once. Codes: dtype_mismatch, shape_mismatch.
+  // Packs every streamed tensor and releases it at once. Codes: dtype_mismatch, shape_mismatch,
+  // mapping_truncated.
   [[nodiscard]] Status pack(const PlacementPlan& placement, const TransferPlan& plan,
                             std::uint32_t group_rank, contracts::HostTensors& tensors);
 

@@ -75,8 +75,13 @@ contracts::BlockObserver* OffloadBackend::observer(std::size_t dit) {
   return state_->session.observer(dit);
 }
 
+Status OffloadBackend::begin_request() {
+  return state_->session.load_residents();
+}
+
 Status OffloadBackend::end_request() {
-  return state_->session.retire();
+  auto status = state_->session.retire();
+  return status.ok() ? state_->session.drop_residents() : status;
 }
 
 std::vector<std::string> OffloadBackend::disable() noexcept {
@@ -139,7 +144,12 @@ Traffic OffloadBackend::planned_traffic(const std::vector<std::uint64_t>& forwar
     total += plan.per_forward[dit].times(forwards[dit]);
   }
   total += state_->session.repair_traffic();
+  total += plan.stage_entry.times(state_->session.stage_count());
   return total;
+}
+
+Nanoseconds OffloadBackend::host_pack_time() const {
+  return state_->session.host_pack_time();
 }
 
 std::uint64_t OffloadBackend::repair_count() const {

@@ -24,8 +24,10 @@
 #include "contracts/block_observer.h"
 #include "contracts/effective_transfer.h"
 #include "contracts/host_tensors.h"
+#include "contracts/offload_plan.h"
 #include "contracts/parameter_table.h"
 #include "platform/device.h"
+#include "platform/executor.h"
 
 namespace dlo::backend {
 
@@ -40,6 +42,11 @@ struct BackendRequest {
   comm::ControlGroup* weight_control = nullptr;
   comm::Communicator* weight_communicator = nullptr;
   GroupAxis weight_axis = GroupAxis::kNone;
+  // What the model says about offloading; null: nothing.
+  const contracts::OffloadPlan* offload_plan = nullptr;
+  // Threads that help to pack blocks which stay in mapped files; null: the pack stream's own packs
+  // alone.
+  platform::Executor* pack_workers = nullptr;
   // Bounds enable()'s waits and its vote, end_request() and disable(), each on its own.
   Nanoseconds timeout = 30 * kSecond;
 };
@@ -53,16 +60,22 @@ class OffloadBackend {
   OffloadBackend& operator=(const OffloadBackend&) = delete;
 
   // Collective over the weight group, once. Codes: pin_failed, host_out_of_memory,
-  // device_out_of_memory, dtype_mismatch, shape_mismatch, topology_mismatch, placement_invalid,
-  // schedule_mismatch, deadline_exceeded, or a peer's.
+  // device_out_of_memory, dtype_mismatch, shape_mismatch, mapping_truncated, topology_mismatch,
+  // placement_invalid, schedule_mismatch, deadline_exceeded, or a peer's.
   [[nodiscard]] Status enable();
 
-  // The observer of the ring of DiT `dit` (index into the table); null when all its blocks are
-  // resident, before enable() and after disable(). Valid until disable().
+  // The observer of the ring of DiT `dit` (index into the table); null when it streams nothing,
+  // before enable() and after disable(). Valid until disable().
   [[nodiscard]] contracts::BlockObserver* observer(std::size_t dit);
 
-  // End of a request: waits on the host until the tail prefetch has landed, so that nothing is in
-  // flight between requests; compute waits for nothing and the slots stay warm for the next one.
+  // Start of a request: blocks that are resident for the stage are loaded; the host waits for
+  // nothing. Idempotent; nothing where there are none. Codes: device_out_of_memory.
+  [[nodiscard]] Status begin_request();
+
+  // End of a request, before anything is decoded: waits on the host until the tail prefetch has
+  // landed, so that nothing is in flight between requests; compute waits for nothing and the slots
+  // stay warm for the next one. Blocks that are resident for the stage are dropped, which waits for
+  // compute too. Idempotent.
   [[nodiscard]] Status end_request();
 
   // Idempotent, safe in any half-built state, before communicators go: waits for the streams,
@@ -79,6 +92,8 @@ class OffloadBackend {
   // What the copy ledger must show after `forwards[d]` complete walks of DiT d's ring: prime,
   // forwards and the repairs that happened. Blocks skipped by the caller are walks not completed.
   [[nodiscard]] Traffic planned_traffic(const std::vector<std::uint64_t>& forwards) const;
+  // Time that threads spent packing blocks from mapped files so far.
+  [[nodiscard]] Nanoseconds host_pack_time() const;
   // Loads that were not refills: group-first entries and skipped or repeated blocks.
   [[nodiscard]] std::uint64_t repair_count() const;
   // Steps in the order they were taken: "prepare", "vote", "agree", "share inputs", "commit",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/codes.h"
@@ -29,7 +30,45 @@ void append_problem(std::string& text, std::string_view what, std::vector<std::s
                       fmt::join(names, ", "), total > kNamesShown ? ", ..." : "");
 }
 
+std::uint64_t block_bytes(const DitPlacement& placement) {
+  std::uint64_t bytes = 0;
+  for (const auto& block : placement.blocks) {
+    bytes += block.layout.bytes();
+  }
+  return bytes;
+}
+
+// Small non-block children stay on the device.
+bool worth_streaming(const contracts::DitSpec& dit, const DitPlacement& placement,
+                     const PlacementRules& rules) {
+  if (dit.parent.empty()) {
+    return true;
+  }
+  const auto child = dit.name.substr(dit.name.rfind('.') + 1);
+  return block_bytes(placement) > kSubmoduleStreamBytes ||
+         rules.offload_plan.offload_submodules.contains(child);
+}
+
+void settle(const contracts::DitSpec& dit, const PlacementRules& rules, DitPlacement& placement) {
+  auto& blocks = placement.blocks;
+  if (!rules.stream || blocks.size() < 2 || !worth_streaming(dit, placement, rules)) {
+    return;
+  }
+  const bool eligible = rules.offload_plan.resident_dit_paths.contains(dit.name);
+  std::size_t leading = eligible ? std::min<std::size_t>(rules.resident_layers, blocks.size()) : 0;
+  leading = blocks.size() - leading == 1 ? blocks.size() : leading;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    blocks[b].residency = b < leading ? Residency::kStageResident : Residency::kStreamed;
+  }
+}
+
 }  // namespace
+
+std::uint32_t DitPlacement::leading_count() const {
+  return static_cast<std::uint32_t>(std::count_if(
+      blocks.begin(), blocks.end(),
+      [](const BlockPlacement& block) { return block.residency == Residency::kStageResident; }));
+}
 
 std::uint32_t PlacementPlan::block_count(Residency residency) const {
   std::uint32_t count = 0;
@@ -41,18 +80,18 @@ std::uint32_t PlacementPlan::block_count(Residency residency) const {
   return count;
 }
 
-PlacementPlan plan_placement(const contracts::ParameterTable& table, bool stream) {
+PlacementPlan plan_placement(const contracts::ParameterTable& table, const PlacementRules& rules) {
   PlacementPlan plan;
   for (const auto& dit : table.dits) {
-    const auto residency =
-        stream && dit.blocks.size() > 1 ? Residency::kStreamed : Residency::kResident;
     DitPlacement placement{dit.name,
                            {},
                            BlockPlacement{&dit.non_block, Residency::kResident,
                                           contracts::BlockLayout(dit.non_block)}};
     for (const auto& block : dit.blocks) {
-      placement.blocks.push_back(BlockPlacement{&block, residency, contracts::BlockLayout(block)});
+      placement.blocks.push_back(
+          BlockPlacement{&block, Residency::kResident, contracts::BlockLayout(block)});
     }
+    settle(dit, rules, placement);
     plan.dits.push_back(std::move(placement));
   }
   return plan;

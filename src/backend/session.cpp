@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/codes.h"
 #include "hot_path/all_gather_transfer.h"
 #include "hot_path/rank_local_transfer.h"
+#include "hot_path/staged_transfer.h"
 
 namespace dlo::backend {
 
@@ -16,7 +18,6 @@ using platform::StreamKind;
 
 namespace {
 
-constexpr std::array kStreams = {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm};
 constexpr Nanoseconds kDrainPoll = kMillisecond;
 constexpr std::size_t kStepsReserved = 16;  // more than a life cycle has: disable() never grows it
 
@@ -57,8 +58,13 @@ Status Session::check_group() const {
 Status Session::prepare() {
   const auto& config = request_.config;
   contracts::check_table(request_.table);
-  placement_ = plan_placement(request_.table, wants_streaming(config));
-  plan_ = plan_transfer(config, placement_, wants_group(config) ? config.dp_size : 1);
+  PlacementRules rules{wants_streaming(config), config.dlo_resident_layers, {}};
+  if (request_.offload_plan != nullptr) {
+    rules.offload_plan = *request_.offload_plan;
+  }
+  placement_ = plan_placement(request_.table, rules);
+  plan_ = plan_transfer(config, placement_, wants_group(config) ? config.dp_size : 1,
+                        request_.host_tensors.backing());
   auto status = check_group();
   if (status.ok()) {
     status = check_coverage(request_.table, placement_);
@@ -71,25 +77,57 @@ Status Session::prepare() {
     status = device_store_->place(request_.device, request_.host_tensors, deadline());
   }
   if (status.ok()) {
-    const auto rank = request_.weight_control != nullptr ? request_.weight_control->rank() : 0;
-    status = host_store_->pack(placement_, plan_, static_cast<std::uint32_t>(rank),
-                               request_.host_tensors);
+    status = prepare_host();
   }
   if (status.ok() && !plan_.rings.empty()) {
-    build_hot_path();
+    build_transfer();
+    build_rings();
+    build_resident_group();
   }
   return status;
 }
 
-Status Session::allocate() {
-  for (std::size_t s = 0; s < kStreams.size(); ++s) {
-    drained_.push_back(request_.device.create_event());
+Status Session::prepare_host() {
+  if (!staging_store_) {
+    const auto rank = request_.weight_control != nullptr ? request_.weight_control->rank() : 0;
+    return host_store_->pack(placement_, plan_, static_cast<std::uint32_t>(rank),
+                             request_.host_tensors);
+  }
+  auto sources = make_staged_sources(placement_, plan_, request_.host_tensors);
+  if (!sources.ok()) {
+    return sources.refusal();
+  }
+  packer_ =
+      std::make_shared<hot_path::ChunkPacker>(std::move(sources).value(), request_.host_tensors,
+                                              request_.device.clock(), request_.pack_workers);
+  return {};
+}
+
+Status Session::allocate_host() {
+  if (plan_.effective.transfer == contracts::Transfer::kStaged) {
+    auto staging = StagingStore::allocate(request_.device, plan_);
+    if (!staging.ok()) {
+      return staging.refusal();
+    }
+    staging_store_.emplace(std::move(staging).value());
+    return {};
   }
   auto host = HostStore::allocate(request_.device, plan_);
   if (!host.ok()) {
     return host.refusal();
   }
   host_store_.emplace(std::move(host).value());
+  return {};
+}
+
+Status Session::allocate() {
+  for (std::size_t s = 0; s < platform::kAllStreams.size(); ++s) {
+    drained_.push_back(request_.device.create_event());
+  }
+  auto host = allocate_host();
+  if (!host.ok()) {
+    return host;
+  }
   auto store = DeviceStore::allocate(request_.device, placement_, plan_);
   if (!store.ok()) {
     return store.refusal();
@@ -98,31 +136,56 @@ Status Session::allocate() {
   return {};
 }
 
-void Session::build_hot_path() {
+void Session::build_transfer() {
   auto& device = request_.device;
-  const bool gathers = plan_.effective.transfer == contracts::Transfer::kAllGather;
-  slots_.emplace(device, device_store_->slots());
-  auto sources = host_store_->sources(plan_);
-  if (gathers) {
-    transfer_ = std::make_unique<hot_path::AllGatherTransfer>(
-        device, *request_.weight_communicator, std::move(sources), device_store_->input_slots());
+  if (staging_store_) {
+    transfer_ =
+        std::make_unique<hot_path::StagedTransfer>(device, packer_, staging_store_->chunks());
+  } else if (plan_.effective.transfer == contracts::Transfer::kAllGather) {
+    transfer_ = std::make_unique<hot_path::AllGatherTransfer>(device, *request_.weight_communicator,
+                                                              host_store_->sources(plan_),
+                                                              device_store_->input_slots());
   } else {
-    transfer_ = std::make_unique<hot_path::RankLocalTransfer>(device, std::move(sources));
+    transfer_ = std::make_unique<hot_path::RankLocalTransfer>(device, host_store_->sources(plan_));
   }
+}
+
+void Session::build_rings() {
+  auto& device = request_.device;
+  slots_.emplace(device, device_store_->slots());
   // Ranks of a DP group serve different requests and may skip different blocks; ranks of an SP
   // group run the same one.
-  const bool independent = gathers && request_.weight_axis != GroupAxis::kSequence;
+  const bool independent = plan_.effective.transfer == contracts::Transfer::kAllGather &&
+                           request_.weight_axis != GroupAxis::kSequence;
   for (std::size_t r = 0; r < plan_.rings.size(); ++r) {
+    if (!plan_.rings[r].streams()) {
+      rings_.push_back(nullptr);
+      continue;
+    }
     std::vector<contracts::BlockBinding*> bindings;
     for (const auto& block : placement_.dits[plan_.rings[r].dit].blocks) {
       bindings.push_back(block.spec->binding);
     }
     const hot_path::RingOptions options{
         static_cast<std::uint32_t>(r), plan_.rings[r].prefetch_depth,
-        independent ? hot_path::MissPolicy::kRefuse : hot_path::MissPolicy::kRepair};
+        independent ? hot_path::MissPolicy::kRefuse : hot_path::MissPolicy::kRepair,
+        plan_.rings[r].leading};
     rings_.push_back(std::make_unique<hot_path::BlockRing>(device, *slots_, *transfer_,
                                                            request_.context.failure_signal, options,
                                                            std::move(bindings)));
+  }
+}
+
+void Session::build_resident_group() {
+  std::vector<ResidentGroup::Member> members;
+  for (std::uint32_t r = 0; r < plan_.rings.size(); ++r) {
+    const auto& ring = plan_.rings[r];
+    for (std::uint32_t b = 0; b < ring.leading; ++b) {
+      members.push_back({&placement_.dits[ring.dit].blocks[b], r, b});
+    }
+  }
+  if (!members.empty()) {
+    resident_group_.emplace(request_.device, *transfer_, std::move(members));
   }
 }
 
@@ -160,7 +223,8 @@ void Session::commit() {
   for (const auto& ring : plan_.rings) {
     for (const auto& block : placement_.dits[ring.dit].blocks) {
       auto& binding = *block.spec->binding;
-      for (hot_path::SlotIndex s = 0; s < slots_->count(); ++s) {
+      const bool streamed = block.residency == Residency::kStreamed;
+      for (hot_path::SlotIndex s = 0; streamed && s < slots_->count(); ++s) {
         binding.add_place(s, slots_->span(s).subspan(0, block.layout.bytes()), block.layout);
       }
       binding.bind_placeholder();
@@ -169,15 +233,25 @@ void Session::commit() {
 }
 
 void Session::prime() {
-  if (!rings_.empty()) {
-    rings_.front()->prime();
+  const auto first =
+      std::find_if(rings_.begin(), rings_.end(), [](const auto& ring) { return ring != nullptr; });
+  if (first != rings_.end()) {
+    (*first)->prime();
   }
+}
+
+Status Session::load_residents() {
+  return resident_group_ ? resident_group_->load() : Status{};
+}
+
+Status Session::drop_residents() {
+  return resident_group_ ? resident_group_->drop(deadline()) : Status{};
 }
 
 Status Session::retire() {
   const auto bound = deadline();
   for (const auto& ring : rings_) {
-    auto retired = ring->retire(bound);
+    auto retired = ring != nullptr ? ring->retire(bound) : Status{};
     if (!retired.ok()) {
       return retired;
     }
@@ -197,7 +271,7 @@ bool Session::drain() {
   };
   end_gathers();
   for (std::size_t s = 0; s < drained_.size(); ++s) {
-    device.record(drained_[s], kStreams[s], OpLabel{Site::kDrain, -1, -1, -1, -1});
+    device.record(drained_[s], platform::kAllStreams[s], OpLabel{Site::kDrain, -1, -1, -1, -1});
   }
   const auto bound = deadline();
   for (const auto event : drained_) {
@@ -215,8 +289,15 @@ bool Session::drain() {
 }
 
 void Session::abandon_buffers() noexcept {
+  abandoned_ = true;
   if (host_store_) {
     host_store_->abandon();
+  }
+  if (staging_store_) {
+    staging_store_->abandon();
+  }
+  if (resident_group_) {
+    resident_group_->abandon();
   }
   if (device_store_) {
     device_store_->abandon();
@@ -238,6 +319,8 @@ void Session::forget_places() noexcept {
 void Session::end_hot_path() noexcept {
   past_repair_traffic_ = repair_traffic();
   past_repair_count_ = repair_count();
+  past_stage_count_ = stage_count();
+  resident_group_.reset();
   rings_.clear();
   transfer_.reset();
   slots_.reset();
@@ -249,6 +332,16 @@ void Session::free_buffers() noexcept {
   }
   device_store_.reset();
   host_store_.reset();
+  staging_store_.reset();
+  if (packer_ != nullptr && !abandoned_) {
+    for (const auto& ring : plan_.rings) {
+      for (const auto& block : placement_.dits[ring.dit].blocks) {
+        for (const auto& tensor : block.spec->tensors) {
+          request_.host_tensors.release(tensor.name);
+        }
+      }
+    }
+  }
 }
 
 void Session::raise(const Refusal& refusal) const {
@@ -261,7 +354,7 @@ void Session::raise(const Refusal& refusal) const {
 contracts::BlockObserver* Session::observer(std::size_t dit) const {
   for (std::size_t r = 0; r < rings_.size() && committed_; ++r) {
     if (plan_.rings[r].dit == dit) {
-      return rings_[r].get();
+      return rings_[r].get();  // null when it streams nothing
     }
   }
   return nullptr;
@@ -270,6 +363,9 @@ contracts::BlockObserver* Session::observer(std::size_t dit) const {
 Traffic Session::repair_traffic() const {
   Traffic total = past_repair_traffic_;
   for (std::size_t r = 0; r < rings_.size(); ++r) {
+    if (rings_[r] == nullptr) {
+      continue;
+    }
     const auto& loads = rings_[r]->counts().repair_loads_of;
     for (std::size_t block = 0; block < loads.size(); ++block) {
       total += plan_.rings[r].block_traffic(block).times(loads[block]);
@@ -281,9 +377,17 @@ Traffic Session::repair_traffic() const {
 std::uint64_t Session::repair_count() const {
   std::uint64_t count = past_repair_count_;
   for (const auto& ring : rings_) {
-    count += ring->counts().repairs;
+    count += ring != nullptr ? ring->counts().repairs : 0;
   }
   return count;
+}
+
+std::uint64_t Session::stage_count() const {
+  return resident_group_ ? resident_group_->load_count() : past_stage_count_;
+}
+
+Nanoseconds Session::host_pack_time() const {
+  return packer_ != nullptr ? packer_->packed_time() : 0;
 }
 
 }  // namespace dlo::backend

@@ -15,6 +15,8 @@
 #include "backend/host_store.h"
 #include "backend/offload_backend.h"
 #include "backend/placement_plan.h"
+#include "backend/resident_group.h"
+#include "backend/staging_store.h"
 #include "backend/transfer_plan.h"
 #include "hot_path/block_ring.h"
 #include "hot_path/slot_pool.h"
@@ -26,8 +28,8 @@ class Session {
  public:
   explicit Session(const BackendRequest& request);
 
-  // Plans, allocates, pins, places, packs; touches no binding. Streamed and resident host tensors
-  // are released on the way. May throw what the parts throw.
+  // Plans, allocates, pins, places, packs; touches no binding. Host tensors are released on the
+  // way, but for those of blocks that stay in mapped files. May throw what the parts throw.
   [[nodiscard]] Status prepare();
 
   // Vote on `mine`, then agreement on the schedule, then the input slots become known to the peers,
@@ -45,6 +47,10 @@ class Session {
   // Waits on the host for the tail prefetch of every ring.
   [[nodiscard]] Status retire();
 
+  // Blocks that are resident for a stage come and go. Nothing where there are none.
+  [[nodiscard]] Status load_residents();
+  [[nodiscard]] Status drop_residents();
+
   // True when no stream can touch our buffers any more; false past the deadline.
   [[nodiscard]] bool drain();
 
@@ -56,6 +62,7 @@ class Session {
 
   // Ends the hot path; its counts are kept.
   void end_hot_path() noexcept;
+  // The tensors of blocks that stayed in mapped files are released too, so that these close.
   void free_buffers() noexcept;
 
   // Raises `refusal` as this rank's failure, for peers that went on.
@@ -67,6 +74,9 @@ class Session {
   // Loads that repairs cost, and how many repairs there were, so far.
   [[nodiscard]] Traffic repair_traffic() const;
   [[nodiscard]] std::uint64_t repair_count() const;
+  // How often load_residents() loaded, so far.
+  [[nodiscard]] std::uint64_t stage_count() const;
+  [[nodiscard]] Nanoseconds host_pack_time() const;
   [[nodiscard]] const BackendRequest& request() const { return request_; }
 
   void step(std::string name) { steps_.push_back(std::move(name)); }
@@ -76,20 +86,30 @@ class Session {
   [[nodiscard]] Deadline deadline() const;
   [[nodiscard]] Status check_group() const;
   [[nodiscard]] Status allocate();
-  void build_hot_path();
+  [[nodiscard]] Status allocate_host();
+  // Packs the host store, or notes where the blocks lie in their files.
+  [[nodiscard]] Status prepare_host();
+  void build_transfer();
+  void build_rings();
+  void build_resident_group();
 
   BackendRequest request_;
   PlacementPlan placement_;
   TransferPlan plan_;
-  std::optional<HostStore> host_store_;
+  std::optional<HostStore> host_store_;        // unless blocks stay in mapped files
+  std::optional<StagingStore> staging_store_;  // when they do
+  std::shared_ptr<hot_path::ChunkPacker> packer_;
   std::optional<DeviceStore> device_store_;
   std::optional<hot_path::SlotPool> slots_;
   std::unique_ptr<hot_path::BlockTransfer> transfer_;
-  std::vector<std::unique_ptr<hot_path::BlockRing>> rings_;  // by RingPlan
+  std::vector<std::unique_ptr<hot_path::BlockRing>> rings_;  // by RingPlan; null: streams nothing
+  std::optional<ResidentGroup> resident_group_;              // when blocks are resident for a stage
   std::vector<platform::EventId> drained_;                   // one a stream
   bool committed_ = false;
+  bool abandoned_ = false;
   Traffic past_repair_traffic_;
   std::uint64_t past_repair_count_ = 0;
+  std::uint64_t past_stage_count_ = 0;
   std::vector<std::string> steps_;
 };
 

@@ -44,6 +44,30 @@ std::uint64_t span_offset(const contracts::TensorSpec& spec, std::size_t outer_d
   return offset;
 }
 
+// Sends `bytes`, which start at `offset_bytes` of the contiguous tensor, to where they lie in the
+// tensor's span.
+void place(const contracts::TensorSpec& spec, std::uint64_t offset_bytes, ConstByteSpan bytes,
+           const SpanSink& sink) {
+  if (bytes.empty()) {
+    return;
+  }
+  const auto run = run_shape(spec);
+  if (run.outer_dims == 0) {
+    sink(offset_bytes, bytes);
+    return;
+  }
+  const std::uint64_t width = dtype_bits(spec.dtype) / 8;
+  require(width > 0, "a strided tensor has whole bytes an element");
+  const auto run_bytes = run.run_elements * width;
+  for (std::uint64_t done = 0; done < bytes.size();) {
+    const auto skipped = (offset_bytes + done) % run_bytes;
+    const auto length = std::min(run_bytes - skipped, bytes.size() - done);
+    sink(span_offset(spec, run.outer_dims, (offset_bytes + done) / run_bytes) * width + skipped,
+         bytes.subspan(done, length));
+    done += length;
+  }
+}
+
 }  // namespace
 
 Status check_view(const contracts::TensorSpec& spec, const TensorView& view) {
@@ -67,23 +91,45 @@ bool is_contiguous(const contracts::TensorSpec& spec) {
   return run_shape(spec).outer_dims == 0;
 }
 
-void for_each_run(const contracts::TensorSpec& spec, const TensorView& view,
-                  const std::function<void(std::uint64_t, ConstByteSpan)>& sink) {
-  if (view.bytes.empty()) {
-    return;
+void for_each_run(const contracts::TensorSpec& spec, const TensorView& view, const SpanSink& sink) {
+  place(spec, 0, view.bytes, sink);
+}
+
+Status for_each_host_run(const contracts::TensorSpec& spec, const contracts::HostTensors& tensors,
+                         const SpanSink& sink) {
+  if (tensors.backing() == contracts::Backing::kOrdinary) {
+    const auto view = tensors.view(spec.name);
+    auto checked = check_view(spec, view);
+    if (checked.ok()) {
+      for_each_run(spec, view, sink);
+    }
+    return checked;
   }
-  const auto run = run_shape(spec);
-  if (run.outer_dims == 0) {
-    sink(0, view.bytes);
-    return;
+  const auto wanted = tensor_bytes(spec.shape, spec.dtype);
+  std::uint64_t seen_bytes = 0;
+  bool fits = wanted.has_value();
+  tensors.for_each_run(spec.name, [&](std::uint64_t offset_bytes, ConstByteSpan bytes) {
+    fits = fits && offset_bytes == seen_bytes && bytes.size() <= *wanted - seen_bytes;
+    if (fits) {
+      place(spec, offset_bytes, bytes, sink);
+      seen_bytes += bytes.size();
+    }
+  });
+  if (fits && seen_bytes == *wanted) {
+    return {};
   }
-  const std::uint64_t width = dtype_bits(spec.dtype) / 8;
-  require(width > 0, "a strided tensor has whole bytes an element");
-  const auto run_bytes = run.run_elements * width;
-  for (std::uint64_t index = 0; index < view.bytes.size() / run_bytes; ++index) {
-    sink(span_offset(spec, run.outer_dims, index) * width,
-         view.bytes.subspan(index * run_bytes, run_bytes));
+  return refuse(codes::kShapeMismatch,
+                fmt::format("its mapped runs are not the {} bytes of shape {} in order",
+                            wanted.value_or(0), shape_text(spec.shape)),
+                spec.name, "this is a defect of the checkpoint's recipe; report it");
+}
+
+Status check_intact(const contracts::TensorSpec& spec, const contracts::HostTensors& tensors) {
+  if (tensors.intact()) {
+    return {};
   }
+  return refuse(codes::kMappingTruncated, "a checkpoint file shrank while it was read", spec.name,
+                "restore the file and start again; never write to a checkpoint that is in use");
 }
 
 ShardWriter::ShardWriter(ByteSpan shard, const contracts::ShardLayout& layout,

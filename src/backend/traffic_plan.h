@@ -27,22 +27,28 @@ struct MemoryPlan {
   std::uint64_t slot_bytes = 0;  // largest padded streamed block
   std::uint32_t input_slot_count = 0;
   std::uint64_t input_slot_bytes = 0;  // largest piece; 0 without AllGather
-  std::uint64_t resident_bytes = 0;    // resident blocks
+  std::uint64_t resident_bytes = 0;    // resident blocks, those of a stage included
   std::uint64_t non_block_bytes = 0;   // non-block children
-  std::uint64_t host_store_bytes = 0;  // this rank's copy or shard of the streamed blocks
-  bool host_store_pinned = false;
+  std::uint64_t host_store_bytes = 0;  // this rank's copy or shard of the offloaded blocks
+  std::uint64_t staging_chunk_count = 0;
+  std::uint64_t staging_chunk_bytes = 0;  // 0 unless blocks stay in mapped files
+  bool host_pinned = false;               // host store and staging
 
+  [[nodiscard]] std::uint64_t staging_bytes() const {
+    return staging_chunk_count * staging_chunk_bytes;
+  }
   // What invariant I4 allows on the device.
   [[nodiscard]] std::uint64_t device_limit_bytes() const;
   // Pinned bytes that the mode promises, exactly.
   [[nodiscard]] std::uint64_t pinned_bytes() const {
-    return host_store_pinned ? host_store_bytes : 0;
+    return host_pinned ? host_store_bytes + staging_bytes() : 0;
   }
   friend bool operator==(const MemoryPlan&, const MemoryPlan&) = default;
 };
 
 struct TrafficPlan {
   std::vector<Traffic> per_forward;  // by DiT: one walk of its ring; zero when resident
+  Traffic stage_entry;               // leading blocks, whenever begin_request() loads them
   Traffic prime;                     // once, at enable: the first ring fills its slots
 };
 

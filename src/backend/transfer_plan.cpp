@@ -16,30 +16,80 @@ using contracts::Transfer;
 
 namespace {
 
+std::uint64_t largest_offloaded_bytes(const PlacementPlan& placement) {
+  std::uint64_t largest = 0;
+  for (const auto& dit : placement.dits) {
+    for (const auto& block : dit.blocks) {
+      largest = std::max(largest, dit.offloaded() ? block.layout.bytes() : 0);
+    }
+  }
+  return largest;
+}
+
+// Of the staging ring, at least two chunks of which it must hold.
+std::uint64_t ring_bytes(const config::OffloadConfig& config, std::uint64_t largest_block_bytes) {
+  const auto bytes = config.staging_bytes != 0
+                         ? config.staging_bytes
+                         : std::min(2 * largest_block_bytes, kStagingBytesMax);
+  return std::max(bytes, 2 * kTensorAlignmentBytes);
+}
+
+std::uint64_t staging_chunk(const config::OffloadConfig& config,
+                            std::uint64_t largest_block_bytes) {
+  const auto wanted =
+      config.staging_chunk_bytes != 0 ? config.staging_chunk_bytes : kStagingChunkBytesDefault;
+  const auto half = ring_bytes(config, largest_block_bytes) / 2;
+  const auto needed = std::max(largest_block_bytes, kTensorAlignmentBytes);
+  return std::min({wanted, needed, half / kTensorAlignmentBytes * kTensorAlignmentBytes});
+}
+
+void decide_transfer(const config::OffloadConfig& config, const PlacementPlan& placement,
+                     std::uint32_t group_size, EffectiveTransfer& effective) {
+  const bool gathers = config.dlo_use_allgather && group_size > 1;
+  const bool mapped = effective.backing != contracts::Backing::kOrdinary;
+  effective.transfer =
+      gathers ? Transfer::kAllGather : (mapped ? Transfer::kStaged : Transfer::kRankLocal);
+  effective.group_size = gathers ? group_size : 1;
+  effective.pinned = config.pin_cpu_memory;
+  if (gathers) {
+    effective.chunk_bytes = config.chunk_bytes;
+  } else if (mapped) {
+    effective.chunk_bytes = staging_chunk(config, largest_offloaded_bytes(placement));
+  }
+  if (config.dlo_use_allgather && !gathers) {
+    effective.downgrades.push_back(
+        Downgrade{std::string(codes::kGroupSizeOne),
+                  "AllGather was asked for and the weight group has one rank: rank-local"});
+  }
+  if (!config.pin_cpu_memory) {
+    effective.downgrades.push_back(Downgrade{
+        std::string(codes::kPinDisabled),
+        fmt::format("pin_cpu_memory is off: the {} pageable memory",
+                    effective.transfer == Transfer::kStaged ? "staging ring is" : "host copy is")});
+  }
+}
+
+bool has_leading(const PlacementPlan& placement) {
+  return placement.block_count(Residency::kStageResident) > 0;
+}
+
 EffectiveTransfer decide(const config::OffloadConfig& config, const PlacementPlan& placement,
-                         std::uint32_t group_size) {
+                         std::uint32_t group_size, contracts::Backing backing) {
   EffectiveTransfer effective;
+  effective.backing = backing;
   effective.streamed_block_count = placement.block_count(Residency::kStreamed);
-  effective.resident_block_count = placement.block_count(Residency::kResident);
+  effective.resident_block_count = placement.block_count(Residency::kResident) +
+                                   placement.block_count(Residency::kStageResident);
   if (!wants_streaming(config)) {
     return effective;
   }
-  if (effective.streamed_block_count > 0) {
-    const bool gathers = config.dlo_use_allgather && group_size > 1;
-    effective.transfer = gathers ? Transfer::kAllGather : Transfer::kRankLocal;
-    effective.group_size = gathers ? group_size : 1;
-    effective.chunk_bytes = gathers ? config.chunk_bytes : 0;
-    effective.pinned = config.pin_cpu_memory;
-    if (config.dlo_use_allgather && !gathers) {
-      effective.downgrades.push_back(
-          Downgrade{std::string(codes::kGroupSizeOne),
-                    "AllGather was asked for and the weight group has one rank: rank-local"});
-    }
-    if (!config.pin_cpu_memory) {
-      effective.downgrades.push_back(
-          Downgrade{std::string(codes::kPinDisabled),
-                    "pin_cpu_memory is off: the host copy is pageable memory"});
-    }
+  if (effective.streamed_block_count > 0 || has_leading(placement)) {
+    decide_transfer(config, placement, group_size, effective);
+  }
+  if (config.dlo_resident_layers > 0 && !has_leading(placement)) {
+    effective.downgrades.push_back(
+        Downgrade{std::string(codes::kResidentLayersUnavailable),
+                  "resident layers were asked for and the model's plan names no DiT for them"});
   }
   for (const auto& dit : placement.dits) {
     if (dit.blocks.size() == 1) {
@@ -55,36 +105,45 @@ RingPlan plan_ring(std::size_t dit, const DitPlacement& placement,
                    const EffectiveTransfer& effective, std::uint32_t depth) {
   RingPlan ring;
   ring.dit = dit;
-  ring.prefetch_depth = std::min(depth, static_cast<std::uint32_t>(placement.blocks.size()) - 1);
+  ring.leading = placement.leading_count();
+  const auto streamed = static_cast<std::uint32_t>(placement.blocks.size()) - ring.leading;
+  ring.prefetch_depth = streamed > 0 ? std::min(depth, streamed - 1) : 0;
   for (const auto& block : placement.blocks) {
     ring.shards.emplace_back(block.layout.bytes(), effective.group_size, effective.chunk_bytes);
   }
   return ring;
 }
 
-MemoryPlan plan_memory(const PlacementPlan& placement, const TransferPlan& plan,
-                       std::uint32_t input_slots) {
+MemoryPlan plan_memory(const config::OffloadConfig& config, const PlacementPlan& placement,
+                       const TransferPlan& plan) {
   MemoryPlan memory;
   for (const auto& dit : placement.dits) {
     memory.non_block_bytes += dit.non_block.layout.bytes();
     for (const auto& block : dit.blocks) {
-      memory.resident_bytes += block.residency == Residency::kResident ? block.layout.bytes() : 0;
+      memory.resident_bytes += block.residency == Residency::kStreamed ? 0 : block.layout.bytes();
     }
   }
   std::uint64_t largest_piece_bytes = 0;
   for (const auto& ring : plan.rings) {
-    memory.slot_count = std::max(memory.slot_count, ring.prefetch_depth + 1);
-    for (const auto& shard : ring.shards) {
-      memory.slot_bytes = std::max(memory.slot_bytes, shard.padded_bytes());
+    memory.slot_count = std::max(memory.slot_count, ring.streams() ? ring.prefetch_depth + 1 : 0);
+    for (std::size_t block = 0; block < ring.shards.size(); ++block) {
+      const auto& shard = ring.shards[block];
+      memory.slot_bytes =
+          std::max(memory.slot_bytes, block < ring.leading ? 0 : shard.padded_bytes());
       memory.host_store_bytes += shard.shard_bytes();
       largest_piece_bytes = std::max(largest_piece_bytes, shard.largest_piece_bytes());
     }
   }
   if (plan.effective.transfer == Transfer::kAllGather) {
-    memory.input_slot_count = input_slots;
+    memory.input_slot_count = config.input_slots;
     memory.input_slot_bytes = largest_piece_bytes;
+  } else if (plan.effective.transfer == Transfer::kStaged) {
+    memory.host_store_bytes = 0;
+    memory.staging_chunk_bytes = plan.effective.chunk_bytes;
+    memory.staging_chunk_count =
+        ring_bytes(config, largest_offloaded_bytes(placement)) / memory.staging_chunk_bytes;
   }
-  memory.host_store_pinned = plan.effective.pinned;
+  memory.host_pinned = plan.effective.pinned;
   return memory;
 }
 
@@ -93,13 +152,14 @@ TrafficPlan plan_traffic(const PlacementPlan& placement, const std::vector<RingP
   traffic.per_forward.resize(placement.dits.size());
   for (const auto& ring : rings) {
     for (std::size_t block = 0; block < ring.shards.size(); ++block) {
-      traffic.per_forward[ring.dit] += ring.block_traffic(block);
+      auto& total = block < ring.leading ? traffic.stage_entry : traffic.per_forward[ring.dit];
+      total += ring.block_traffic(block);
     }
   }
-  if (!rings.empty()) {
-    for (std::size_t block = 0; block <= rings.front().prefetch_depth; ++block) {
-      traffic.prime += rings.front().block_traffic(block);
-    }
+  const auto first =
+      std::find_if(rings.begin(), rings.end(), [](const RingPlan& ring) { return ring.streams(); });
+  for (std::uint32_t i = 0; first != rings.end() && i <= first->prefetch_depth; ++i) {
+    traffic.prime += first->block_traffic(first->leading + i);
   }
   return traffic;
 }
@@ -114,29 +174,28 @@ Traffic RingPlan::block_traffic(std::size_t block) const {
   const auto& shard = shards.at(block);
   Traffic traffic;
   traffic.h2d_bytes = shard.shard_bytes();
+  traffic.h2d_calls = shard.chunks().size();
   if (shard.group_size() == 1) {
-    traffic.h2d_calls = shard.padded_bytes() > 0 ? 1 : 0;
     return traffic;
   }
-  traffic.h2d_calls = shard.chunks().size();
   traffic.gather_calls = shard.chunks().size();
   traffic.gather_bytes = shard.padded_bytes() - shard.shard_bytes();
   return traffic;
 }
 
 TransferPlan plan_transfer(const config::OffloadConfig& config, const PlacementPlan& placement,
-                           std::uint32_t group_size) {
+                           std::uint32_t group_size, contracts::Backing backing) {
   TransferPlan plan;
-  plan.effective = decide(config, placement, group_size);
+  plan.effective = decide(config, placement, group_size, backing);
   for (std::size_t dit = 0; dit < placement.dits.size(); ++dit) {
-    if (placement.dits[dit].streamed()) {
+    if (placement.dits[dit].offloaded()) {
       plan.rings.push_back(
           plan_ring(dit, placement.dits[dit], plan.effective, config.prefetch_depth));
       plan.effective.prefetch_depth =
           std::max(plan.effective.prefetch_depth, plan.rings.back().prefetch_depth);
     }
   }
-  plan.memory = plan_memory(placement, plan, config.input_slots);
+  plan.memory = plan_memory(config, placement, plan);
   plan.traffic = plan_traffic(placement, plan.rings);
   return plan;
 }

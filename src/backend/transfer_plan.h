@@ -15,11 +15,17 @@
 
 namespace dlo::backend {
 
-// One streamed DiT. Ring index = position among the streamed DiTs.
+inline constexpr std::uint64_t kStagingBytesMax = 256 * kMiB;  // by default
+inline constexpr std::uint64_t kStagingChunkBytesDefault = 16 * kMiB;
+
+// One offloaded DiT. Ring index = position among the offloaded DiTs.
 struct RingPlan {
-  std::size_t dit = 0;  // index into the table
-  std::uint32_t prefetch_depth = 1;
-  std::vector<contracts::ShardLayout> shards;  // by block
+  std::size_t dit = 0;               // index into the table
+  std::uint32_t leading = 0;         // blocks at the head that are resident while the stage runs
+  std::uint32_t prefetch_depth = 1;  // of the others
+  std::vector<contracts::ShardLayout> shards;  // by block, leading ones included
+
+  [[nodiscard]] bool streams() const { return leading < shards.size(); }
 
   // What loading one block costs.
   [[nodiscard]] Traffic block_traffic(std::size_t block) const;
@@ -35,9 +41,11 @@ struct TransferPlan {
 // Whether this configuration streams blocks at all (else the backend leaves the model resident).
 [[nodiscard]] bool wants_streaming(const config::OffloadConfig& config);
 
-// `group_size` is the size of the weight group, 1 without one.
+// `group_size` is the size of the weight group, 1 without one; `backing` what the loader's tensors
+// lie in: blocks stay in mapped files unless an AllGather shards them.
 [[nodiscard]] TransferPlan plan_transfer(const config::OffloadConfig& config,
-                                         const PlacementPlan& placement, std::uint32_t group_size);
+                                         const PlacementPlan& placement, std::uint32_t group_size,
+                                         contracts::Backing backing);
 
 // Short text that is equal on two ranks exactly when they would issue the same gathers in the same
 // order: effective transfer and a SHA-256 over all chunk tables (I5).

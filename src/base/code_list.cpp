@@ -45,6 +45,7 @@ constexpr std::array kCodeList = {
     CodeMeaning{codes::kHostOutOfMemory, "ordinary host memory was refused"},
     CodeMeaning{codes::kGroupSizeOne, "AllGather was asked for and the weight group is one rank"},
     CodeMeaning{codes::kSingleBlockResident, "the only streamed block stays on the device"},
+    CodeMeaning{codes::kResidentLayersUnavailable, "the model offers no DiT for resident layers"},
     CodeMeaning{codes::kLowerPriorityStrategy, "an offload strategy lost to a higher one"},
     CodeMeaning{codes::kDeadlineExceeded, "a wait ended at its deadline"},
     CodeMeaning{codes::kPeerFailed, "another rank of a shared group failed"},

@@ -53,6 +53,7 @@ inline constexpr std::string_view kHostOutOfMemory = "host_out_of_memory";
 // Effective transfer: why it is not the one that was asked for.
 inline constexpr std::string_view kGroupSizeOne = "group_size_one";
 inline constexpr std::string_view kSingleBlockResident = "single_block_resident";
+inline constexpr std::string_view kResidentLayersUnavailable = "resident_layers_unavailable";
 inline constexpr std::string_view kLowerPriorityStrategy = "lower_priority_strategy";
 
 // Run time.

@@ -38,12 +38,15 @@ struct BlockSpec {
   BlockBinding* binding = nullptr;  // not owned; never null
 };
 
-// One diffusion transformer: a ring of blocks and the children outside it.
+// One diffusion transformer: a ring of blocks and the children outside it. A non-block child with
+// a block list of its own (a token refiner) is a DitSpec behind its parent's: it is streamed when
+// it is large or the OffloadPlan names it, else resident as other non-block children.
 struct DitSpec {
   std::string name;               // component name, "transformer"
   std::vector<BlockSpec> blocks;  // ring order
   BlockSpec non_block;            // always resident on the device; may have no tensors
   LoadRules loading = {};         // for the loader alone
+  std::string parent = {};        // of a non-block child: its DiT's name
 };
 
 struct ParameterTable {

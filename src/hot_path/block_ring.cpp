@@ -31,12 +31,13 @@ BlockRing::BlockRing(platform::Device& device, SlotPool& slots, BlockTransfer& t
       signal_(signal),
       options_(options),
       bindings_(std::move(bindings)) {
-  require(!bindings_.empty(), "a ring needs at least one block");
+  require(options_.leading < bindings_.size(), "a ring needs at least one block to stream");
   require(options_.prefetch_depth <= kPrefetchDepthMax &&
-              options_.prefetch_depth < bindings_.size() &&
+              options_.prefetch_depth < streamed_count() &&
               options_.prefetch_depth < slots_.count(),
           "prefetch depth exceeds its maximum, the ring or the slots");
   counts_.repair_loads_of.resize(bindings_.size());
+  next_block_ = options_.leading;
 }
 
 void BlockRing::prime() {
@@ -46,6 +47,9 @@ void BlockRing::prime() {
 void BlockRing::before_block(std::uint32_t block) {
   check_failures();
   require(block < bindings_.size() && !active_, "before_block out of range or called twice");
+  if (block < options_.leading) {
+    return;
+  }
   const auto position = find(block);
   if (position == held_count_) {
     repair(block);
@@ -67,6 +71,9 @@ void BlockRing::before_block(std::uint32_t block) {
 }
 
 void BlockRing::after_block(std::uint32_t block) {
+  if (block < options_.leading) {
+    return;
+  }
   require(active_ && current_.stamp.block == block, "after_block without its before_block");
   bindings_[block]->bind_placeholder();
   device_.record(slots_.free(current_.slot), StreamKind::kCompute,
@@ -132,8 +139,9 @@ void BlockRing::remove(std::size_t count) {
 }
 
 void BlockRing::repair(std::uint32_t block) {
-  const bool displaced =
-      held_count_ == 0 ? block == 0 : held_.front().stamp.block == block && !fresh(held_.front());
+  const bool displaced = held_count_ == 0
+                             ? block == options_.leading
+                             : held_.front().stamp.block == block && !fresh(held_.front());
   if (!displaced && options_.on_miss == MissPolicy::kRefuse) {
     refuse_miss(block);
   }
@@ -152,7 +160,8 @@ void BlockRing::load_next() {
   transfer_.load(BlockLoad{options_.ring, next_block_, slot, slots_.span(slot), slots_.ready(slot),
                            slots_.free(slot)});
   held_[held_count_++] = Held{slot, stamp};
-  next_block_ = (next_block_ + 1) % static_cast<std::uint32_t>(bindings_.size());
+  ++next_block_;
+  next_block_ = next_block_ == bindings_.size() ? options_.leading : next_block_;
 }
 
 void BlockRing::fill(std::size_t held_target, std::uint64_t& load_count) {

@@ -50,8 +50,10 @@ enum class MissPolicy : std::uint8_t { kRepair, kRefuse };
 
 struct RingOptions {
   std::uint32_t ring = 0;            // index for labels, stamps and sources
-  std::uint32_t prefetch_depth = 1;  // at most kPrefetchDepthMax and block count - 1
+  std::uint32_t prefetch_depth = 1;  // at most kPrefetchDepthMax and streamed block count - 1
   MissPolicy on_miss = MissPolicy::kRefuse;
+  // Blocks at the head that somebody else keeps on the device: their calls do nothing.
+  std::uint32_t leading = 0;
 };
 
 struct RingCounts {
@@ -69,7 +71,7 @@ class BlockRing final : public contracts::BlockObserver {
             const FailureSignal* signal, const RingOptions& options,
             std::vector<contracts::BlockBinding*> bindings);
 
-  // Fills the ring's slots from block 0 on, without waiting.
+  // Fills the ring's slots from the first streamed block on, without waiting.
   // Deviates from vLLM-Omni: block 0 is primed, where the reference primes the last block.
   void prime();
 
@@ -87,6 +89,7 @@ class BlockRing final : public contracts::BlockObserver {
     SlotStamp stamp;
   };
 
+  [[nodiscard]] std::size_t streamed_count() const { return bindings_.size() - options_.leading; }
   void check_failures() const;
   [[nodiscard]] bool fresh(const Held& held) const;
   // Position of `block` among the held slots, held_count_ when it is not there.

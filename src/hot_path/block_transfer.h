@@ -3,7 +3,7 @@
 // Order: load() issues everything that fills the slot: it waits for load.free before the first
 // byte of the slot is written and records load.ready behind the last one. It returns at once;
 // failures surface as the device's failure. Allocates nothing.
-// Implemented by RankLocalTransfer and AllGatherTransfer.
+// Implemented by RankLocalTransfer, StagedTransfer and AllGatherTransfer.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,8 @@ std::string_view stream_name(StreamKind stream) {
       return "copy";
     case StreamKind::kComm:
       return "comm";
+    case StreamKind::kPack:
+      return "pack";
   }
   throw LogicError("stream without a name");
 }

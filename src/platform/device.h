@@ -1,4 +1,4 @@
-// Owns: Device, the seam to an accelerator: three streams, preallocated events, memory, copies and
+// Owns: Device, the seam to an accelerator: four streams, preallocated events, memory, copies and
 // enqueued compute. Implemented by cpu/ (real threads), sim/ (virtual time), cuda/.
 // Must not own: weights, slots or schedules (hot_path, backend), collectives (comm).
 // Threading: issued by one launching thread a device. Issuing never blocks for the operation's
@@ -8,6 +8,7 @@
 // report the first refusal.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,10 +25,17 @@ namespace dlo::platform {
 
 class Clock;
 
-enum class StreamKind : std::uint8_t { kCompute, kCopy, kComm };
-inline constexpr std::size_t kStreamCount = 3;
+enum class StreamKind : std::uint8_t {
+  kCompute,
+  kCopy,
+  kComm,
+  kPack,  // host work in stream order: launch_host() alone
+};
+inline constexpr std::size_t kStreamCount = 4;
+inline constexpr std::array kAllStreams{StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm,
+                                        StreamKind::kPack};
 
-[[nodiscard]] std::string_view stream_name(StreamKind stream);  // "compute", "copy", "comm"
+[[nodiscard]] std::string_view stream_name(StreamKind stream);  // "compute", "copy", "comm", "pack"
 
 struct EventId {
   std::uint32_t value = 0;

@@ -24,6 +24,11 @@ constexpr std::array kNames = {
     std::pair{Site::kLandedWait, std::string_view("landed_wait")},
     std::pair{Site::kInputFreeRecord, std::string_view("input_free_record")},
     std::pair{Site::kInputFreeWait, std::string_view("input_free_wait")},
+    std::pair{Site::kPack, std::string_view("pack")},
+    std::pair{Site::kPackedRecord, std::string_view("packed_record")},
+    std::pair{Site::kPackedWait, std::string_view("packed_wait")},
+    std::pair{Site::kStagingFreeRecord, std::string_view("staging_free_record")},
+    std::pair{Site::kStagingFreeWait, std::string_view("staging_free_wait")},
     std::pair{Site::kGatherStaging, std::string_view("gather_staging")},
     std::pair{Site::kDrain, std::string_view("drain")},
 };

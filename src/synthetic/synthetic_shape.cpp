@@ -77,6 +77,18 @@ SyntheticShape draw_shape(std::uint64_t seed, const std::vector<std::uint32_t>& 
   return shape;
 }
 
+SyntheticShape two_list_shape(std::uint64_t seed, const std::vector<std::uint32_t>& ring_blocks) {
+  auto shape = draw_shape(seed, ring_blocks);
+  const SyntheticTensor large{DType::kBF16, {24, 50}, {}};
+  const SyntheticTensor small{DType::kBF16, {10, 50}, {}};
+  for (auto& ring : shape.rings) {
+    for (std::size_t b = 0; b < ring.blocks.size(); ++b) {
+      ring.blocks[b] = {3 * b < ring.blocks.size() ? large : small};
+    }
+  }
+  return shape;
+}
+
 SyntheticShape uniform_shape(std::uint64_t seed, std::uint32_t blocks, std::uint64_t block_bytes) {
   const SyntheticTensor tensor{DType::kU8, {static_cast<std::int64_t>(block_bytes)}, {}};
   SyntheticShape shape;

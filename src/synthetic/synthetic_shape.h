@@ -35,6 +35,11 @@ struct SyntheticShape {
 [[nodiscard]] SyntheticShape draw_shape(std::uint64_t seed,
                                         const std::vector<std::uint32_t>& ring_blocks);
 
+// Rings of two block lists one behind the other, a third of the blocks 2.4 times as large as the
+// rest (FLUX.1), with the non-block tensors of draw_shape().
+[[nodiscard]] SyntheticShape two_list_shape(std::uint64_t seed,
+                                            const std::vector<std::uint32_t>& ring_blocks);
+
 // One ring of equal blocks, each a single contiguous U8 tensor of `block_bytes`.
 [[nodiscard]] SyntheticShape uniform_shape(std::uint64_t seed, std::uint32_t blocks,
                                            std::uint64_t block_bytes);

@@ -26,7 +26,11 @@ inline constexpr std::array kGuardWaits{
     ProtocolGuard{platform::Site::kLandedWait, platform::StreamKind::kCopy,
                   platform::StreamKind::kCopy},
     ProtocolGuard{platform::Site::kInputFreeWait, platform::StreamKind::kComm,
-                  platform::StreamKind::kComm}};
+                  platform::StreamKind::kComm},
+    ProtocolGuard{platform::Site::kPackedWait, platform::StreamKind::kPack,
+                  platform::StreamKind::kPack},
+    ProtocolGuard{platform::Site::kStagingFreeWait, platform::StreamKind::kCopy,
+                  platform::StreamKind::kCopy}};
 
 inline constexpr std::array kGuardRecords{
     ProtocolGuard{platform::Site::kReadyRecord, platform::StreamKind::kCompute,
@@ -36,7 +40,18 @@ inline constexpr std::array kGuardRecords{
     ProtocolGuard{platform::Site::kLandedRecord, platform::StreamKind::kCompute,
                   platform::StreamKind::kCopy},
     ProtocolGuard{platform::Site::kInputFreeRecord, platform::StreamKind::kCopy,
-                  platform::StreamKind::kComm}};
+                  platform::StreamKind::kComm},
+    ProtocolGuard{platform::Site::kPackedRecord, platform::StreamKind::kCopy,
+                  platform::StreamKind::kPack},
+    ProtocolGuard{platform::Site::kStagingFreeRecord, platform::StreamKind::kPack,
+                  platform::StreamKind::kCopy}};
+
+// A guard of transfers from mapped files.
+[[nodiscard]] inline bool of_staging(platform::Site site) {
+  using platform::Site;
+  return site == Site::kPackedWait || site == Site::kStagingFreeWait ||
+         site == Site::kPackedRecord || site == Site::kStagingFreeRecord;
+}
 
 [[nodiscard]] inline std::vector<ProtocolGuard> all_guards() {
   std::vector<ProtocolGuard> guards(kGuardWaits.begin(), kGuardWaits.end());

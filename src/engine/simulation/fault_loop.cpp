@@ -60,7 +60,17 @@ std::vector<SimulatedCase> fault_cases() {
   auto two_rings = local;
   two_rings.ring_blocks = {2, 3};
   two_rings.walks_per_request = 2;
-  return {local, pageable, gathered, two_rings};
+  auto staged = local;
+  staged.mapped = true;
+  staged.staging_chunk_bytes = 512;
+  staged.staging_bytes = 1024;
+  auto staged_residents = staged;
+  staged_residents.pin_cpu_memory = false;
+  staged_residents.ring_blocks = {4};
+  staged_residents.resident_layers = 1;
+  auto gathered_mapping = gathered;
+  gathered_mapping.mapped = true;
+  return {local, pageable, gathered, two_rings, staged, staged_residents, gathered_mapping};
 }
 
 FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed,

@@ -26,7 +26,8 @@ struct FaultLoopSeams {
 };
 
 // Small cases that between them reach every seam call of backend and hot path: rank-local pinned
-// and pageable, AllGather in chunks over two ranks, two rings that share slots.
+// and pageable, AllGather in chunks over two ranks, two rings that share slots, blocks staged from
+// mapped files, with resident leading ones too, and AllGather from mapped files.
 [[nodiscard]] std::vector<SimulatedCase> fault_cases();
 
 // Fails every reachable call of every kind, with every code, on every rank of `simulated` once,

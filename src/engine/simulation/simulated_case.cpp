@@ -38,11 +38,15 @@ std::uint64_t SimulatedCase::forwards() const {
 
 std::string SimulatedCase::text() const {
   return fmt::format(
-      "rings {}, {} ranks {}, depth {}, {} input slots, chunks of {} bytes, {}, {} requests of {} "
-      "walks{}, shape seed {}",
+      "rings {}, {} ranks {}, depth {}, {} input slots, chunks of {} bytes, {}{}, {} resident "
+      "layers, {} requests of {} walks{}{}, shape seed {}",
       fmt::join(ring_blocks, "+"), ranks, use_allgather ? "all_gather" : "rank_local",
-      prefetch_depth, input_slots, chunk_bytes, pin_cpu_memory ? "pinned" : "pageable", requests,
-      walks_per_request, skip_blocks ? " with skipped blocks" : "", shape_seed);
+      prefetch_depth, input_slots, chunk_bytes, pin_cpu_memory ? "pinned" : "pageable",
+      mapped ? fmt::format(", mapped with staging of {} in chunks of {}", staging_bytes,
+                           staging_chunk_bytes)
+             : "",
+      resident_layers, requests, walks_per_request, skip_blocks ? " with skipped blocks" : "",
+      two_lists ? ", two block lists" : "", shape_seed);
 }
 
 SimulatedCase draw_case(std::uint64_t seed) {
@@ -62,6 +66,15 @@ SimulatedCase draw_case(std::uint64_t seed) {
   drawn.walks_per_request = draw_between(random, 1, 3);
   drawn.skip_blocks = !drawn.use_allgather && random.chance(30);
   drawn.shape_seed = random.below(64);
+  drawn.mapped = random.chance(50);
+  if (random.chance(60)) {
+    drawn.staging_chunk_bytes = 256 * draw_between(random, 1, 4);
+    drawn.staging_bytes = drawn.staging_chunk_bytes * draw_between(random, 2, 4);
+  }
+  if (!drawn.use_allgather && random.chance(25)) {
+    drawn.resident_layers = draw_between(random, 1, 4);
+  }
+  drawn.two_lists = random.chance(15);
   return drawn;
 }
 
@@ -86,6 +99,10 @@ std::vector<SimulatedCase> smaller_cases(const SimulatedCase& failing) {
   with([](SimulatedCase& c) { c.chunk_bytes = 0; });
   with([](SimulatedCase& c) { c.prefetch_depth -= c.prefetch_depth > 1 ? 1U : 0U; });
   with([](SimulatedCase& c) { c.skip_blocks = false; });
+  with([](SimulatedCase& c) { c.two_lists = false; });
+  with([](SimulatedCase& c) { c.resident_layers = 0; });
+  with([](SimulatedCase& c) { c.mapped = false; });
+  with([](SimulatedCase& c) { c.staging_bytes = c.staging_chunk_bytes = 0; });
   return smaller;
 }
 

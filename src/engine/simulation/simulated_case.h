@@ -17,12 +17,17 @@ struct SimulatedCase {
   std::uint32_t ranks = 1;                       // size of the weight group
   bool use_allgather = false;
   bool pin_cpu_memory = true;
+  bool mapped = false;  // the host tensors lie in mapped files: staged, or AllGather from a mapping
   std::uint32_t prefetch_depth = 1;
   std::uint32_t input_slots = 2;
-  std::uint64_t chunk_bytes = 0;  // per rank and chunk; 0: whole block
+  std::uint64_t chunk_bytes = 0;          // per rank and chunk; 0: whole block
+  std::uint64_t staging_chunk_bytes = 0;  // 0: the product's default
+  std::uint64_t staging_bytes = 0;        // of the ring; 0: from the largest block
+  std::uint32_t resident_layers = 0;      // of every ring; without AllGather alone
   std::uint32_t requests = 1;
   std::uint32_t walks_per_request = 2;  // walks of each ring, the rings one after the other
   bool skip_blocks = false;             // leave blocks out at random; rank-local only
+  bool two_lists = false;               // blocks of two sizes, 2.4 : 1, as FLUX.1 has them
   std::uint64_t shape_seed = 1;
 
   // Forwards that one rank makes.
@@ -39,7 +44,8 @@ struct SimulatedCase {
 [[nodiscard]] Result<SimulatedCase> case_from_json(const nlohmann::json& json);
 
 // The case of `seed` in the general space: rings of 1, 2, 3, 4, 5, 7 and, rarely, 72 blocks, one or
-// two of them, 1 to 8 ranks, depth 1 to 4, one chunk or many, drains, skipped blocks.
+// two of them, 1 to 8 ranks, depth 1 to 4, one chunk or many, drains, skipped blocks, private and
+// mapped host tensors, small staging rings, resident leading blocks, rings of two block sizes.
 [[nodiscard]] SimulatedCase draw_case(std::uint64_t seed);
 
 // Smaller neighbours of `failing`, most promising first: fewer ranks, rings, blocks, requests,

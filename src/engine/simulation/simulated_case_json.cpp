@@ -11,14 +11,17 @@ namespace dlo::engine {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SimulatedCase, ring_blocks, ranks, use_allgather,
                                                 pin_cpu_memory, prefetch_depth, input_slots,
                                                 chunk_bytes, requests, walks_per_request,
-                                                skip_blocks, shape_seed)
+                                                skip_blocks, shape_seed, mapped,
+                                                staging_chunk_bytes, staging_bytes, resident_layers,
+                                                two_lists)
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kNames = {
-    "ring_blocks",       "ranks",       "use_allgather", "pin_cpu_memory",
-    "prefetch_depth",    "input_slots", "chunk_bytes",   "requests",
-    "walks_per_request", "skip_blocks", "shape_seed"};
+constexpr std::array<std::string_view, 16> kNames = {
+    "ring_blocks",         "ranks",         "use_allgather",   "pin_cpu_memory",
+    "prefetch_depth",      "input_slots",   "chunk_bytes",     "requests",
+    "walks_per_request",   "skip_blocks",   "shape_seed",      "mapped",
+    "staging_chunk_bytes", "staging_bytes", "resident_layers", "two_lists"};
 
 Status check_ranges(const SimulatedCase& c) {
   const auto wrong = [](std::string what) {
@@ -41,8 +44,13 @@ Status check_ranges(const SimulatedCase& c) {
   if (c.chunk_bytes % kTensorAlignmentBytes != 0) {
     return wrong("chunk_bytes must be a multiple of 256");
   }
-  if (c.skip_blocks && c.use_allgather) {
-    return wrong("skip_blocks needs use_allgather false");
+  if ((c.skip_blocks || c.resident_layers > 0) && c.use_allgather) {
+    return wrong("skip_blocks and resident_layers need use_allgather false");
+  }
+  if (c.staging_chunk_bytes % kTensorAlignmentBytes != 0 ||
+      (c.staging_bytes != 0 &&
+       c.staging_bytes / 2 < std::max(c.staging_chunk_bytes, kTensorAlignmentBytes))) {
+    return wrong("staging_bytes must hold two chunks, of a multiple of 256 bytes");
   }
   return {};
 }

@@ -29,7 +29,33 @@ config::OffloadConfig config_of(const SimulatedCase& simulated) {
   config.prefetch_depth = simulated.prefetch_depth;
   config.chunk_bytes = simulated.chunk_bytes;
   config.input_slots = simulated.input_slots;
+  config.staging_chunk_bytes = simulated.staging_chunk_bytes;
+  config.staging_bytes = simulated.staging_bytes;
+  config.dlo_resident_layers = simulated.resident_layers;
   return config;
+}
+
+synthetic::SyntheticShape make_shape(const SimulatedCase& simulated) {
+  return simulated.two_lists
+             ? synthetic::two_list_shape(simulated.shape_seed, simulated.ring_blocks)
+             : synthetic::draw_shape(simulated.shape_seed, simulated.ring_blocks);
+}
+
+std::unique_ptr<contracts::HostTensors> make_tensors(const SimulatedCase& simulated,
+                                                     const synthetic::SyntheticModel& model) {
+  if (simulated.mapped) {
+    return std::make_unique<synthetic::SyntheticMapping>(model.table(), model.seed());
+  }
+  return std::make_unique<synthetic::SyntheticTensors>(model.table(), model.seed());
+}
+
+// Every ring may keep leading blocks.
+contracts::OffloadPlan plan_of(const synthetic::SyntheticModel& model) {
+  contracts::OffloadPlan plan;
+  for (const auto& dit : model.table().dits) {
+    plan.resident_dit_paths.insert(dit.name);
+  }
+  return plan;
 }
 
 }  // namespace
@@ -44,8 +70,9 @@ SimulatedRank::SimulatedRank(platform::sim::SimKernel& kernel, comm::SimFabric& 
       rank_(rank),
       base_world_(comm::make_sim_world(fabric, rank)),
       world_(base_world_.get()),
-      model_(synthetic::draw_shape(simulated.shape_seed, simulated.ring_blocks)),
-      tensors_(model_.table(), model_.seed()),
+      model_(make_shape(simulated)),
+      tensors_(make_tensors(simulated, model_)),
+      offload_plan_(plan_of(model_)),
       config_(config_of(simulated)),
       choices_(simulated.shape_seed * 1000 + 7) {
   if (extras.faults != nullptr) {
@@ -141,12 +168,13 @@ void SimulatedRank::serve() {
   backend::OffloadBackend backend(backend::BackendRequest{
       .config = config_,
       .table = model_.table(),
-      .host_tensors = tensors_,
+      .host_tensors = *tensors_,
       .device = *device_,
       .context = context,
       .weight_control = control_.get(),
       .weight_communicator = communicator_.get(),
       .weight_axis = control_ ? backend::GroupAxis::kData : backend::GroupAxis::kNone,
+      .offload_plan = &offload_plan_,
       .timeout = kTimeout});
   if (proceed(backend.enable(), "enable()")) {
     try {
@@ -171,6 +199,9 @@ void SimulatedRank::serve() {
 
 void SimulatedRank::walk_all(backend::OffloadBackend& backend) {
   for (std::uint32_t request = 0; request < simulated_.requests; ++request) {
+    if (!proceed(backend.begin_request(), "begin_request()")) {
+      return;
+    }
     for (std::uint32_t walk = 0; walk < simulated_.walks_per_request; ++walk) {
       for (std::size_t ring = 0; ring < simulated_.ring_blocks.size(); ++ring) {
         walk_ring(ring, backend.observer(ring));

@@ -12,6 +12,7 @@
 #include "comm/sim/sim_world.h"
 #include "engine/simulation/simulated_run.h"
 #include "platform/sim/sim_device.h"
+#include "synthetic/synthetic_mapping.h"
 #include "synthetic/synthetic_model.h"
 #include "synthetic/synthetic_weights.h"
 #include "telemetry/copy_ledger.h"
@@ -55,7 +56,8 @@ class SimulatedRank {
   std::unique_ptr<comm::World> faulting_world_;
   comm::World* world_;
   synthetic::SyntheticModel model_;
-  synthetic::SyntheticTensors tensors_;
+  std::unique_ptr<contracts::HostTensors> tensors_;
+  contracts::OffloadPlan offload_plan_;
   config::OffloadConfig config_;
   SeededRandom choices_;  // equal on all ranks: they run the same blocks
   telemetry::CopyLedger ledger_;

@@ -1,4 +1,4 @@
-// Owns: the three stream threads of a CPU device, their queues, the order between them, and the
+// Owns: the four stream threads of a CPU device, their queues, the order between them, and the
 // device's sticky failure.
 // Order: every operation has a position in its stream, counted from 1. An event is the position of
 // its latest record, a wait holds the position that the event had when the wait was issued, and

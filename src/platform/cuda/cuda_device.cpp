@@ -278,7 +278,7 @@ std::optional<Nanoseconds> CudaDevice::elapsed(TimeMarkId from, TimeMarkId to) c
 
 Status CudaDevice::synchronize(Deadline deadline) {
   const OpLabel label{.site = Site::kDrain};
-  for (const auto kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm}) {
+  for (const auto kind : kAllStreams) {
     expect(cudaEventRecord(events_.at(drain_event_), stream(kind)), label);
     if (auto status = poll(events_.at(drain_event_), deadline, label); !status.ok()) {
       return status;

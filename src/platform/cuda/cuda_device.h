@@ -1,4 +1,4 @@
-// Owns: the CUDA platform's Device: three streams with priorities, preallocated events, device and
+// Owns: the CUDA platform's Device: four streams with priorities, preallocated events, device and
 // pinned memory of exact size with budgets, copies, and host waits that poll with a deadline.
 // Must not own: torch (model/ wraps native_stream()), collectives (comm/nccl), weights.
 // CUDA runtime only. One launching thread a device: the one that constructs it, which has the

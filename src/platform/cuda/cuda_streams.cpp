@@ -18,7 +18,7 @@ CudaStreams::CudaStreams(Nanoseconds idle_timeout) : idle_timeout_(idle_timeout)
   int least = 0;
   int greatest = 0;
   check_cuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "no stream priorities");
-  for (const auto kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kComm}) {
+  for (const auto kind : kAllStreams) {
     const int priority = kind == StreamKind::kCompute ? least : greatest;
     check_cuda(cudaStreamCreateWithPriority(&streams_[static_cast<std::size_t>(kind)],
                                             cudaStreamNonBlocking, priority),

@@ -1,4 +1,4 @@
-// Owns: CudaStreams, the three streams of one CUDA device of ours, shared by the device and its
+// Owns: CudaStreams, the four streams of one CUDA device of ours, shared by the device and its
 // buffers, which may outlive it: memory that a stream may still touch is never freed.
 // Must not own: what runs on the streams. Threading: any thread.
 #pragma once

@@ -32,7 +32,8 @@ class HostTasks {
   [[nodiscard]] cudaError_t issue(cudaStream_t stream, StreamTask task, const OpLabel& label);
 
  private:
-  static constexpr std::size_t kRows = 256;
+  // Chunks of a few blocks of several gigabytes, each with a task.
+  static constexpr std::size_t kRows = 2048;
 
   struct Row {
     std::atomic<bool> busy{false};

@@ -1,7 +1,9 @@
 // Owns: JumpingClock, a clock that jumps forward when a FaultPlan's rule strikes its reading: what
 // a suspended machine or a stepped clock looks like to deadlines. Must not own: the plan or its
-// counters. Threading: launching thread.
+// counters. Threading: any thread.
 #pragma once
+
+#include <atomic>
 
 #include "platform/clock.h"
 #include "platform/fault/fault_plan.h"
@@ -18,19 +20,19 @@ class JumpingClock : public Clock {
 
   [[nodiscard]] Nanoseconds now() const override {
     if (injector_->strike(SeamCall::kClock, "now")) {
-      ahead_ += kClockJump;
+      ahead_.fetch_add(kClockJump);
     }
-    return inner_->now() + ahead_;
+    return inner_->now() + ahead_.load();
   }
   void sleep(Nanoseconds duration) override { inner_->sleep(duration); }
   [[nodiscard]] std::string wall_time_text() const override { return inner_->wall_time_text(); }
   // By how much it is ahead of the clock below.
-  [[nodiscard]] Nanoseconds ahead() const { return ahead_; }
+  [[nodiscard]] Nanoseconds ahead() const { return ahead_.load(); }
 
  private:
   Clock* inner_;
   FaultInjector* injector_;
-  mutable Nanoseconds ahead_ = 0;  // a reading is where the jump is noticed
+  mutable std::atomic<Nanoseconds> ahead_{0};  // a reading is where the jump is noticed
 };
 
 }  // namespace dlo::platform

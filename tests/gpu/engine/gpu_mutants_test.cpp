@@ -46,6 +46,8 @@ Site delayed_site(StreamKind stream) {
       return Site::kCompute;
     case StreamKind::kCopy:
       return Site::kH2d;
+    case StreamKind::kPack:
+      return Site::kPack;
     case StreamKind::kComm:
       break;
   }

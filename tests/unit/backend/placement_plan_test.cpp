@@ -15,7 +15,7 @@ using synthetic::SyntheticModel;
 
 TEST(PlacementPlan, RingOfSeveralBlocks_IsStreamedWhole) {
   const SyntheticModel model(draw_shape(1, {3}));
-  const auto plan = plan_placement(model.table(), true);
+  const auto plan = plan_placement(model.table(), {.stream = true});
   EXPECT_EQ(plan.block_count(Residency::kStreamed), 3U);
   EXPECT_EQ(plan.block_count(Residency::kResident), 0U);
   EXPECT_EQ(plan.dits[0].non_block.residency, Residency::kResident);
@@ -23,19 +23,19 @@ TEST(PlacementPlan, RingOfSeveralBlocks_IsStreamedWhole) {
 
 TEST(PlacementPlan, RingOfOneBlock_IsResidentBesideStreamedOnes) {
   const SyntheticModel model(draw_shape(1, {1, 2}));
-  const auto plan = plan_placement(model.table(), true);
+  const auto plan = plan_placement(model.table(), {.stream = true});
   EXPECT_FALSE(plan.dits[0].streamed());
   EXPECT_TRUE(plan.dits[1].streamed());
 }
 
 TEST(PlacementPlan, WithoutStreaming_EverythingIsResident) {
   const SyntheticModel model(draw_shape(1, {5}));
-  EXPECT_EQ(plan_placement(model.table(), false).block_count(Residency::kStreamed), 0U);
+  EXPECT_EQ(plan_placement(model.table(), {}).block_count(Residency::kStreamed), 0U);
 }
 
 TEST(PlacementPlan, DitWithoutBlocks_HasNonBlockChildrenAlone) {
   const SyntheticModel model(draw_shape(1, {0}));
-  const auto plan = plan_placement(model.table(), true);
+  const auto plan = plan_placement(model.table(), {.stream = true});
   EXPECT_FALSE(plan.dits[0].streamed());
   EXPECT_TRUE(check_coverage(model.table(), plan).ok());
 }
@@ -43,13 +43,14 @@ TEST(PlacementPlan, DitWithoutBlocks_HasNonBlockChildrenAlone) {
 TEST(Coverage, PlanOfTheTable_IsComplete) {
   for (const bool stream : {false, true}) {
     const SyntheticModel model(draw_shape(2, {1, 4}));
-    EXPECT_TRUE(check_coverage(model.table(), plan_placement(model.table(), stream)).ok());
+    EXPECT_TRUE(
+        check_coverage(model.table(), plan_placement(model.table(), {.stream = stream})).ok());
   }
 }
 
 TEST(Coverage, BlockLeftOut_IsRefusedWithItsNames) {
   const SyntheticModel model(synthetic::uniform_shape(2, 3, 64));
-  auto plan = plan_placement(model.table(), true);
+  auto plan = plan_placement(model.table(), {.stream = true});
   plan.dits[0].blocks.pop_back();
   const auto status = check_coverage(model.table(), plan);
   ASSERT_FALSE(status.ok());
@@ -59,7 +60,7 @@ TEST(Coverage, BlockLeftOut_IsRefusedWithItsNames) {
 
 TEST(Coverage, BlockPlacedTwice_IsRefusedWithItsNames) {
   const SyntheticModel model(synthetic::uniform_shape(2, 3, 64));
-  auto plan = plan_placement(model.table(), true);
+  auto plan = plan_placement(model.table(), {.stream = true});
   plan.dits[0].blocks.push_back(plan.dits[0].blocks.front());
   const auto status = check_coverage(model.table(), plan);
   ASSERT_FALSE(status.ok());
@@ -70,7 +71,8 @@ TEST(Coverage, BlockPlacedTwice_IsRefusedWithItsNames) {
 TEST(Coverage, PlanOfAnotherModel_IsRefused) {
   const SyntheticModel model(synthetic::uniform_shape(2, 3, 64));
   const SyntheticModel larger(synthetic::uniform_shape(2, 4, 64));
-  EXPECT_FALSE(check_coverage(model.table(), plan_placement(larger.table(), true)).ok());
+  EXPECT_FALSE(
+      check_coverage(model.table(), plan_placement(larger.table(), {.stream = true})).ok());
 }
 
 }  // namespace

@@ -12,14 +12,18 @@
 namespace dlo::backend {
 namespace {
 
+using contracts::Backing;
 using contracts::Transfer;
 using synthetic::SyntheticModel;
 using synthetic::uniform_shape;
 
-TransferPlan plan_of(const config::OffloadConfig& config, const SyntheticModel& model) {
+TransferPlan plan_of(const config::OffloadConfig& config, const SyntheticModel& model,
+                     Backing backing = Backing::kOrdinary,
+                     const contracts::OffloadPlan& offload_plan = {}) {
   const bool stream = config.strategy == config::OffloadStrategy::kDistributedLayerwise;
-  return plan_transfer(config, plan_placement(model.table(), stream),
-                       config.dlo_use_allgather ? config.dp_size : 1);
+  const PlacementRules rules{stream, config.dlo_resident_layers, offload_plan};
+  return plan_transfer(config, plan_placement(model.table(), rules),
+                       config.dlo_use_allgather ? config.dp_size : 1, backing);
 }
 
 std::vector<std::string> downgrade_codes(const TransferPlan& plan) {
