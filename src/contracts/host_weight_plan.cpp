@@ -42,9 +42,18 @@ void PlanHolder::put(HostWeightPlan plan) {
   plan_.emplace(std::move(plan));
 }
 
-HostWeightPlan PlanHolder::take() {
+void PlanHolder::require_plan() const {
   require(plan_.has_value(),
           used_ ? "PlanHolder: the plan was taken before" : "PlanHolder: the loader made no plan");
+}
+
+const HostWeightPlan& PlanHolder::peek() const {
+  require_plan();
+  return *plan_;
+}
+
+HostWeightPlan PlanHolder::take() {
+  require_plan();
   HostWeightPlan plan = std::move(*plan_);
   plan_.reset();
   return plan;

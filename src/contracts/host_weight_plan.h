@@ -72,10 +72,14 @@ class PlanHolder {
   void put(HostWeightPlan plan);
   // True between put() and take().
   [[nodiscard]] bool holds_plan() const { return plan_.has_value(); }
+  // For the loader, which skips what the plan covers. Throws LogicError when there is none.
+  [[nodiscard]] const HostWeightPlan& peek() const;
   // Throws LogicError when there is no plan (any more): two consumers would both trust it.
   [[nodiscard]] HostWeightPlan take();
 
  private:
+  void require_plan() const;
+
   std::optional<HostWeightPlan> plan_;
   bool used_ = false;
 };

@@ -80,9 +80,13 @@ Status load_items(platform::Executor& executor, std::size_t thread_count,
 }
 
 Result<std::vector<SourceTensors>> open_sources(const platform::FileSystem& files,
-                                                const std::vector<ComponentSource>& sources) {
+                                                const LoadRequest& request) {
   std::vector<SourceTensors> opened;
-  for (const auto& source : sources) {
+  for (const auto& source : request.sources) {
+    if (request.planned_source_prefixes.contains(source.prefix)) {
+      opened.emplace_back();
+      continue;
+    }
     auto tensors = SourceTensors::open(files, source);
     if (!tensors) {
       return tensors.refusal();
@@ -114,7 +118,7 @@ LoadReport make_report(LoadPlan plan, std::uint64_t private_bytes) {
 
 Result<LoadedTensors> load_ordinary(const platform::FileSystem& files, platform::Device& device,
                                     platform::Executor& executor, const LoadRequest& request) {
-  const auto opened = open_sources(files, request.sources);
+  const auto opened = open_sources(files, request);
   if (!opened) {
     return opened.refusal();
   }

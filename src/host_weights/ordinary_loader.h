@@ -34,6 +34,8 @@ struct LoadRequest {
   // its stored shape must equal the runtime shape. Keys of a recipe are without the prefix.
   std::map<std::string, contracts::CopyRecipe> recipes;
   std::set<std::string> planned;  // runtime names that a mapped plan serves; not loaded
+  // Sources that are not opened, for every tensor of theirs is planned.
+  std::set<std::string> planned_source_prefixes;
   std::size_t thread_count = kDefaultLoadThreads;
 };
 
