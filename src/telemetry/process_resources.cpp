@@ -63,9 +63,8 @@ void count_mappings(std::string_view maps, ProcessResources& counted) {
 }
 
 void read_locked(std::string_view status, ProcessResources& counted) {
-  constexpr std::string_view kName = "VmLck:";
   each_line(status, [&counted](std::string_view line) {
-    if (!line.starts_with(kName)) {
+    if (!line.starts_with("VmLck:")) {
       return;
     }
     line.remove_prefix(std::min(line.find_first_of("0123456789"), line.size()));

@@ -85,10 +85,10 @@ TEST(FlowMatchEuler, AnyShift_SigmasFallToZero) {
 }
 
 TEST(FlowMatchEuler, ImpossibleRequest_Throws) {
-  EXPECT_THROW(make_flow_schedule({}, {0, std::nullopt, {}}), LogicError);
+  EXPECT_THROW(static_cast<void>(make_flow_schedule({}, {0, std::nullopt, {}})), LogicError);
   FlowMatchEulerConfig config;
   config.use_dynamic_shifting = true;
-  EXPECT_THROW(make_flow_schedule(config, {4, std::nullopt, {}}), LogicError);
+  EXPECT_THROW(static_cast<void>(make_flow_schedule(config, {4, std::nullopt, {}})), LogicError);
 }
 
 TEST(FlowMatchEuler, UnsupportedOrBadSettings_AreRefusedByCode) {

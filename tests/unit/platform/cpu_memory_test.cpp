@@ -24,7 +24,7 @@ class CpuMemoryTest : public testing::Test {
 };
 
 // Sanitizers turn mlock into nothing.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef DLO_SANITIZED
 constexpr std::uint64_t kLockedKib = 0;
 #else
 constexpr std::uint64_t kLockedKib = 64;
