@@ -24,10 +24,12 @@ Decorate mutated(const Decorate& slow, const Mutation& mutation) {
   };
 }
 
-// `gather_only`: the site exists in AllGather jobs alone.
-void expect_always_detected(const Decorate& slow, const Mutation& mutation, bool gather_only) {
+// The jobs in which a site exists.
+enum class In { kAll, kGather, kStaging };
+
+void expect_always_detected(const Decorate& slow, const Mutation& mutation, In where) {
   for (const auto& [name, job] : mutant_jobs(mutated(slow, mutation))) {
-    if (gather_only && job.ranks == 1) {
+    if ((where == In::kGather && job.ranks == 1) || (where == In::kStaging && !job.mapped)) {
       continue;
     }
     std::string why;
@@ -36,7 +38,7 @@ void expect_always_detected(const Decorate& slow, const Mutation& mutation, bool
 }
 
 TEST(DecoratorMutants, NoMutation_EveryJobPasses) {
-  for (const auto& slow : {slow_copies(), slow_computes(), slow_gathers()}) {
+  for (const auto& slow : {slow_copies(), slow_computes(), slow_gathers(), slow_packs()}) {
     for (const auto& [name, job] : mutant_jobs(slow)) {
       std::string why;
       EXPECT_FALSE(detected(job, why)) << name << ": " << why;
@@ -45,42 +47,64 @@ TEST(DecoratorMutants, NoMutation_EveryJobPasses) {
 }
 
 TEST(DecoratorMutants, ReadyWaitSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{at_site(Site::kReadyWait), {}, {}}, false);
+  expect_always_detected(slow_copies(), Mutation{at_site(Site::kReadyWait), {}, {}}, In::kAll);
 }
 
 TEST(DecoratorMutants, FreeWaitSkipped_IsDetected) {
-  expect_always_detected(slow_computes(), Mutation{at_site(Site::kFreeWait), {}, {}}, false);
+  expect_always_detected(slow_computes(), Mutation{at_site(Site::kFreeWait), {}, {}}, In::kAll);
 }
 
 TEST(DecoratorMutants, LandedWaitSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{at_site(Site::kLandedWait), {}, {}}, true);
+  expect_always_detected(slow_copies(), Mutation{at_site(Site::kLandedWait), {}, {}}, In::kGather);
 }
 
 TEST(DecoratorMutants, InputFreeWaitSkipped_IsDetected) {
-  expect_always_detected(slow_gathers(), Mutation{at_site(Site::kInputFreeWait), {}, {}}, true);
+  expect_always_detected(slow_gathers(), Mutation{at_site(Site::kInputFreeWait), {}, {}},
+                         In::kGather);
 }
 
 TEST(DecoratorMutants, InputFreeRecordSkipped_IsDetected) {
-  expect_always_detected(slow_gathers(), Mutation{{}, at_site(Site::kInputFreeRecord), {}}, true);
+  expect_always_detected(slow_gathers(), Mutation{{}, at_site(Site::kInputFreeRecord), {}},
+                         In::kGather);
 }
 
 TEST(DecoratorMutants, ReadyRecordSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kReadyRecord), {}}, false);
+  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kReadyRecord), {}}, In::kAll);
 }
 
 TEST(DecoratorMutants, FreeRecordSkipped_IsDetected) {
-  expect_always_detected(slow_computes(), Mutation{{}, at_site(Site::kFreeRecord), {}}, false);
+  expect_always_detected(slow_computes(), Mutation{{}, at_site(Site::kFreeRecord), {}}, In::kAll);
 }
 
 TEST(DecoratorMutants, LandedRecordSkipped_IsDetected) {
-  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kLandedRecord), {}}, true);
+  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kLandedRecord), {}},
+                         In::kGather);
+}
+
+TEST(DecoratorMutants, PackedWaitSkipped_IsDetected) {
+  expect_always_detected(slow_packs(), Mutation{at_site(Site::kPackedWait), {}, {}}, In::kStaging);
+}
+
+TEST(DecoratorMutants, PackedRecordSkipped_IsDetected) {
+  expect_always_detected(slow_packs(), Mutation{{}, at_site(Site::kPackedRecord), {}},
+                         In::kStaging);
+}
+
+TEST(DecoratorMutants, StagingFreeWaitSkipped_IsDetected) {
+  expect_always_detected(slow_copies(), Mutation{at_site(Site::kStagingFreeWait), {}, {}},
+                         In::kStaging);
+}
+
+TEST(DecoratorMutants, StagingFreeRecordSkipped_IsDetected) {
+  expect_always_detected(slow_copies(), Mutation{{}, at_site(Site::kStagingFreeRecord), {}},
+                         In::kStaging);
 }
 
 TEST(DecoratorMutants, OneWrongByteInACopy_IsDetected) {
   const auto second_block = [](const OpLabel& label) {
     return label.site == Site::kH2d && label.block == 1;
   };
-  expect_always_detected(slow_copies(), Mutation{{}, {}, second_block}, false);
+  expect_always_detected(slow_copies(), Mutation{{}, {}, second_block}, In::kAll);
 }
 
 }  // namespace

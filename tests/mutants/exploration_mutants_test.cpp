@@ -59,6 +59,14 @@ TEST(CorruptedCopy, Exploration_FindsIt) {
   expect_killed("one wrong byte in a copy", mutated(Mutation{{}, {}, at_site(Site::kH2d)}));
 }
 
+// Their one wait has no ring of its own.
+TEST(LeadingBlocks, ReadyWaitDropped_ExplorationFindsIt) {
+  const auto of_the_group = [](const OpLabel& label) {
+    return label.site == Site::kReadyWait && label.ring < 0;
+  };
+  expect_killed("drop ready_wait of leading blocks", mutated(Mutation{of_the_group, {}, {}}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Waits, DroppedWait, testing::ValuesIn(test_support::kGuardWaits));
 INSTANTIATE_TEST_SUITE_P(Records, DroppedRecord, testing::ValuesIn(test_support::kGuardRecords));
 INSTANTIATE_TEST_SUITE_P(Moves, MovedSite, testing::ValuesIn(test_support::all_guards()));

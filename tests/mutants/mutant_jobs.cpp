@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "tests/property/backend/delay_device.h"
 
 namespace dlo::test {
@@ -27,35 +29,45 @@ Decorate slow_copies() {
 Decorate slow_computes() {
   return slow_site(Site::kCompute, 5 * kMillisecond);
 }
+Decorate slow_packs() {
+  return slow_site(Site::kPack, 2 * kMillisecond);
+}
 Decorate slow_gathers() {
   return slow_site(Site::kGather, 5 * kMillisecond);
 }
 
 std::vector<NamedJob> mutant_jobs(const Decorate& decorate) {
+  struct Way {
+    int ranks;
+    std::uint64_t chunk_bytes;
+    bool mapped;
+  };
+  constexpr std::array kWays{Way{1, 0, false}, Way{2, 0, false}, Way{2, 512, false},
+                             Way{1, 0, true}};
   std::vector<NamedJob> jobs;
   for (const std::uint32_t blocks : {4U, 5U}) {
     for (const std::uint32_t depth : {1U, 2U}) {
-      for (const int ranks : {1, 2}) {
-        for (const std::uint64_t chunk_bytes : {0U, 512U}) {
-          if (ranks == 1 && chunk_bytes > 0) {
-            continue;
-          }
-          SyntheticJob job;
-          // The largest block is not the last one, so that its bytes linger in a slot.
-          job.shape.seed = 17;
-          auto& ring = job.shape.rings.emplace_back();
-          for (std::uint32_t b = 0; b < blocks; ++b) {
-            ring.blocks.push_back({{DType::kU8, {b == 1 ? 9000 : 3000}, {}}});
-          }
-          job.ranks = ranks;
-          job.config = streaming_config(static_cast<std::uint32_t>(ranks), depth, chunk_bytes);
-          job.requests = whole_walks(1, 1, 2);
-          job.decorate = decorate;
-          job.timeout = 5 * kSecond;
-          jobs.push_back(NamedJob{fmt::format("{} blocks, depth {}, {} ranks, chunk {}", blocks,
-                                              depth, ranks, chunk_bytes),
-                                  std::move(job)});
+      for (const auto& way : kWays) {
+        SyntheticJob job;
+        // The largest block is not the last one, so that its bytes linger in a slot.
+        job.shape.seed = 17;
+        auto& ring = job.shape.rings.emplace_back();
+        for (std::uint32_t b = 0; b < blocks; ++b) {
+          ring.blocks.push_back({{DType::kU8, {b == 1 ? 9000 : 3000}, {}}});
         }
+        job.ranks = way.ranks;
+        job.config =
+            streaming_config(static_cast<std::uint32_t>(way.ranks), depth, way.chunk_bytes);
+        job.mapped = way.mapped;
+        job.config.staging_chunk_bytes = 2048;
+        job.config.staging_bytes = 2 * job.config.staging_chunk_bytes;
+        job.requests = whole_walks(1, 1, 2);
+        job.decorate = decorate;
+        job.timeout = 5 * kSecond;
+        jobs.push_back(
+            NamedJob{fmt::format("{} blocks, depth {}, {} ranks, chunk {}{}", blocks, depth,
+                                 way.ranks, way.chunk_bytes, way.mapped ? ", mapped" : ""),
+                     std::move(job)});
       }
     }
   }

@@ -15,14 +15,16 @@ struct NamedJob {
   SyntheticJob job;
 };
 
-// Each copy takes 2 ms more; each compute, each gather 5 ms.
+// Each copy, each packing of a chunk takes 2 ms more; each compute, each gather 5 ms.
 [[nodiscard]] Decorate slow_copies();
 [[nodiscard]] Decorate slow_computes();
 [[nodiscard]] Decorate slow_gathers();
+[[nodiscard]] Decorate slow_packs();
 
 // Odd and even rings of uneven blocks, larger than the number of slots (a ring that fits its slots
 // reloads equal bytes, so that a missing free wait cannot show), depth 1 and 2, rank-local and
-// AllGather of two ranks, whole blocks and chunks. `decorate` goes around every rank's device.
+// AllGather of two ranks, whole blocks and chunks, and staged from mapped files through a ring of
+// two chunks. `decorate` goes around every rank's device.
 [[nodiscard]] std::vector<NamedJob> mutant_jobs(const Decorate& decorate);
 
 // True when the outcome of some rank is not that of a good run: another digest, wrong bytes, an

@@ -21,6 +21,9 @@ bool concerned(const SyntheticJob& job) {
   if (mutant == "shard_off_by_one_chunk") {
     return job.config.chunk_bytes > 0;
   }
+  if (mutant == "pack_ignores_chunk") {
+    return job.mapped;
+  }
   // Static slots are right when the slots divide the ring.
   return blocks % (job.config.prefetch_depth + 1) != 0;
 }

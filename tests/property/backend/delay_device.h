@@ -30,6 +30,11 @@ class DelayDevice final : public platform::ForwardingDevice {
     hold_up(stream, label);
     inner().launch(stream, std::move(task), label);
   }
+  void launch_host(platform::StreamKind stream, platform::StreamTask task,
+                   const platform::OpLabel& label) override {
+    hold_up(stream, label);
+    inner().launch_host(stream, std::move(task), label);
+  }
 
  private:
   void hold_up(platform::StreamKind stream, const platform::OpLabel& label) {

@@ -7,6 +7,7 @@
 
 #include "comm/threads/thread_world.h"
 #include "platform/cpu/cpu_device.h"
+#include "platform/cpu/thread_executor.h"
 #include "platform/posix/steady_clock.h"
 #include "synthetic/synthetic_weights.h"
 #include "telemetry/copy_ledger.h"
@@ -31,7 +32,17 @@ class Rank {
       : job_(job),
         context_(make_rank_context(world.rank(), world.size(), world.failure_signal())),
         model_(job.shape),
-        tensors_(model_.table(), model_.seed()) {
+        packers_(job.pack_threads) {
+    if (job.mapped) {
+      auto mapping = std::make_unique<synthetic::SyntheticMapping>(model_.table(), model_.seed());
+      mapping_ = mapping.get();
+      tensors_ = std::move(mapping);
+    } else {
+      tensors_ = std::make_unique<synthetic::SyntheticTensors>(model_.table(), model_.seed());
+    }
+    for (const auto& dit : model_.table().dits) {
+      offload_plan_.resident_dit_paths.insert(dit.name);
+    }
     platform::CpuDeviceOptions options;
     options.rank = world.rank();
     auto device = platform::make_cpu_device(options, clock, world.failure_signal());
@@ -52,12 +63,14 @@ class Rank {
     backend::OffloadBackend backend(backend::BackendRequest{
         .config = job_.config,
         .table = model_.table(),
-        .host_tensors = tensors_,
+        .host_tensors = *tensors_,
         .device = *device_,
         .context = context_,
         .weight_control = control_.get(),
         .weight_communicator = communicator_.get(),
         .weight_axis = control_ != nullptr ? job_.axis : backend::GroupAxis::kNone,
+        .offload_plan = &offload_plan_,
+        .pack_workers = job_.pack_threads > 1 ? &packers_ : nullptr,
         .timeout = job_.timeout});
     const auto status = serve(backend);
     if (!status.ok()) {
@@ -72,7 +85,8 @@ class Rank {
     outcome_.untouched_after = model_.untouched();
     outcome_.bytes_left = device_->device_memory().now_bytes + device_->pinned_memory().now_bytes +
                           device_->pageable_memory().now_bytes;
-    outcome_.host_tensors_left_bytes = tensors_.held_bytes();
+    outcome_.host_tensors_left_bytes = tensors_->held_bytes();
+    outcome_.mapped_left = mapping_ != nullptr ? mapping_->mapped_count() : 0;
     outcome_.findings = model_.findings();
     outcome_.digest = model_.digest();
     return outcome_;
@@ -89,14 +103,22 @@ class Rank {
       return status;
     }
     forwards_.assign(job_.shape.rings.size(), 0);
+    outcome_.mapped_after_enable = mapping_ != nullptr ? mapping_->mapped_count() : 0;
     try {
       for (const auto& request : job_.requests) {
+        status = backend.begin_request();
+        if (!status.ok()) {
+          return status;
+        }
         for (const auto& walk : request) {
           serve_walk(backend, walk);
         }
         status = backend.end_request();
         if (!status.ok()) {
           return status;
+        }
+        if (job_.after_request && mapping_ != nullptr && context_.rank == 0) {
+          job_.after_request(*mapping_);
         }
       }
     } catch (const RunError& error) {
@@ -134,7 +156,10 @@ class Rank {
   const SyntheticJob& job_;
   RankContext context_;
   synthetic::SyntheticModel model_;
-  synthetic::SyntheticTensors tensors_;
+  platform::ThreadExecutor packers_;
+  std::unique_ptr<contracts::HostTensors> tensors_;
+  synthetic::SyntheticMapping* mapping_ = nullptr;  // tensors_, when they are mapped
+  contracts::OffloadPlan offload_plan_;
   telemetry::CopyLedger ledger_;
   std::unique_ptr<platform::Device> device_;
   std::unique_ptr<comm::ControlGroup> control_;
@@ -149,19 +174,20 @@ bool RankOutcome::good(std::uint64_t resident) const {
   return code.empty() && findings.clean() && digest == resident && measured == planned &&
          device_peak_bytes <= memory.device_limit_bytes() &&
          pinned_peak_bytes == memory.pinned_bytes() && bytes_left == 0 &&
-         host_tensors_left_bytes == 0 && untouched_after && problems.empty();
+         host_tensors_left_bytes == 0 && mapped_left == 0 && untouched_after && problems.empty();
 }
 
 std::string RankOutcome::text() const {
   return fmt::format(
       "code '{}' ({}), {} blocks computed, {} wrong tensors (first {}), digest {:016x}, h2d {}/{} "
       "of {}/{} planned, gather {}/{} of {}/{}, {} repairs, device peak {} of {}, pinned peak {} "
-      "of {}, {} bytes left, {} host bytes left, untouched {}, problems: {}",
+      "of {}, {} bytes left, {} host bytes left, {} tensors left mapped, untouched {}, problems: "
+      "{}",
       code, message, findings.computed_blocks, findings.wrong_tensors, findings.first, digest,
       measured.h2d_calls, measured.h2d_bytes, planned.h2d_calls, planned.h2d_bytes,
       measured.gather_calls, measured.gather_bytes, planned.gather_calls, planned.gather_bytes,
       repairs, device_peak_bytes, memory.device_limit_bytes(), pinned_peak_bytes,
-      memory.pinned_bytes(), bytes_left, host_tensors_left_bytes, untouched_after,
+      memory.pinned_bytes(), bytes_left, host_tensors_left_bytes, mapped_left, untouched_after,
       fmt::join(problems, "; "));
 }
 
@@ -181,6 +207,7 @@ std::uint64_t resident_digest(const SyntheticJob& job) {
   resident.config = config::OffloadConfig{};
   resident.ranks = 1;
   resident.decorate = {};
+  resident.mapped = false;
   const auto outcome = run_job(resident).front();
   require(outcome.good(outcome.digest), "the resident run is not good: " + outcome.text());
   return outcome.digest;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backend/offload_backend.h"
+#include "synthetic/synthetic_mapping.h"
 #include "synthetic/synthetic_model.h"
 
 namespace dlo::test {
@@ -29,7 +30,11 @@ struct SyntheticJob {
   int ranks = 1;
   backend::GroupAxis axis = backend::GroupAxis::kData;  // of the group, where there is one
   std::vector<std::vector<Walk>> requests;              // walks by request
-  Decorate decorate;                                    // may be empty
+  bool mapped = false;                                  // the host tensors lie in mapped files
+  std::size_t pack_threads = 1;                         // above 1: with workers
+  // Called when a request is over; with mapped tensors, on rank 0.
+  std::function<void(synthetic::SyntheticMapping&)> after_request;
+  Decorate decorate;  // may be empty
   Nanoseconds timeout = 30 * kSecond;
 };
 
@@ -47,7 +52,9 @@ struct RankOutcome {
   std::uint64_t pinned_peak_bytes = 0;
   std::uint64_t bytes_left = 0;  // device, pinned and pageable after disable()
   std::uint64_t host_tensors_left_bytes = 0;
-  bool untouched_after = false;  // every binding at its placeholder, without places
+  std::size_t mapped_after_enable = 0;  // tensors whose files were still mapped
+  std::size_t mapped_left = 0;          // the same after disable()
+  bool untouched_after = false;         // every binding at its placeholder, without places
   std::vector<std::string> steps;
   std::vector<std::string> problems;  // of disable()
 
@@ -60,7 +67,7 @@ struct RankOutcome {
 // Runs the job to its end; every rank's outcome, index = rank.
 [[nodiscard]] std::vector<RankOutcome> run_job(const SyntheticJob& job);
 
-// Digest of the same walks with everything resident, on one rank.
+// Digest of the same walks with everything resident, from private tensors, on one rank.
 [[nodiscard]] std::uint64_t resident_digest(const SyntheticJob& job);
 
 // A configuration of distributed layerwise offload; dp_size 1 means rank-local.

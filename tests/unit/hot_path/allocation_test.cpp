@@ -5,8 +5,10 @@
 
 #include <memory>
 
+#include "platform/cpu/thread_executor.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/unit/hot_path/ring_fixture.h"
+#include "tests/unit/hot_path/staged_fixture.h"
 
 namespace dlo::hot_path {
 namespace {
@@ -49,6 +51,20 @@ TEST(HotPathAllocation, WalksByAllGather_AllocateNothing) {
                                      .group_size = 2,
                                      .chunk_bytes = 256});
   EXPECT_EQ(allocations_of(fixture), 0U);
+}
+
+// Packing is part of it: on this device the tasks of the pack stream run when they are issued.
+TEST(HotPathAllocation, StagedLoads_AllocateNothing) {
+  test::RecordingDevice device;
+  platform::ThreadExecutor workers(3);
+  test::StagedBlocks blocks({512, 4096, 0, 2048}, 512, 3);
+  const auto transfer = blocks.make_transfer(device, &workers);
+  const auto slot = device.allocate_device(4096, platform::MemoryPurpose::kSlot).value();
+  const auto before = test_support::allocation_count();
+  for (std::uint32_t load = 0; load < 12; ++load) {
+    transfer->load(BlockLoad{0, load % 4, 0, slot->span(), {90}, {91}});
+  }
+  EXPECT_EQ(test_support::allocation_count() - before, 0U);
 }
 
 }  // namespace

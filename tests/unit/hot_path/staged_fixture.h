@@ -1,0 +1,82 @@
+// Owns: StagedBlocks: blocks of bytes that "lie in mapped files", two runs each with padding behind
+// them, their sources for a StagedTransfer, and staging chunks; what its unit tests share.
+// Must not own: devices or expectations.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "hot_path/staged_transfer.h"
+
+namespace dlo::test {
+
+// A backing of which nothing but its soundness is asked.
+class SoundTensors final : public contracts::HostTensors {
+ public:
+  [[nodiscard]] TensorView view(const std::string&) const override { return {}; }
+  void release(const std::string&) override {}
+  [[nodiscard]] std::uint64_t held_bytes() const override { return 0; }
+  [[nodiscard]] bool intact() const noexcept override { return sound.load(); }
+
+  std::atomic<bool> sound{true};
+};
+
+class StagedBlocks {
+ public:
+  // Blocks of those sizes (multiples of 256), the last 100 bytes of each padding.
+  StagedBlocks(const std::vector<std::uint64_t>& block_bytes, std::uint64_t chunk_bytes,
+               std::size_t chunk_count)
+      : staging_(chunk_bytes * chunk_count) {
+    auto& blocks = sources_.emplace_back();
+    for (std::size_t b = 0; b < block_bytes.size(); ++b) {
+      const auto bytes = block_bytes[b];
+      auto& file = *files_.emplace_back(std::make_unique<std::vector<std::byte>>(bytes));
+      for (std::uint64_t i = 0; i < bytes; ++i) {
+        file[i] = static_cast<std::byte>(i * 7 + b + 1);
+      }
+      // The second half of the block comes first in its file.
+      const auto half = bytes / 2;
+      std::vector<hot_path::PackRun> runs;
+      if (bytes > kPadding) {
+        runs = {{0, file.data() + half, half}, {half, file.data(), half - kPadding}};
+      }
+      blocks.push_back({hot_path::PackTable(std::move(runs), bytes),
+                        contracts::ShardLayout(bytes, 1, chunk_bytes)});
+    }
+    for (std::size_t c = 0; c < chunk_count; ++c) {
+      chunks_.push_back(ByteSpan(staging_).subspan(c * chunk_bytes, chunk_bytes));
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<hot_path::StagedTransfer> make_transfer(
+      platform::Device& device, platform::Executor* workers) {
+    packer = std::make_shared<hot_path::ChunkPacker>(sources_, tensors, device.clock(), workers);
+    return std::make_unique<hot_path::StagedTransfer>(device, packer, chunks_);
+  }
+
+  // What the slot must hold.
+  [[nodiscard]] std::vector<std::byte> expected(std::size_t block) const {
+    const auto& file = *files_[block];
+    std::vector<std::byte> bytes(file.size());
+    const auto half = file.size() / 2;
+    std::copy(file.begin() + static_cast<std::ptrdiff_t>(half), file.end(), bytes.begin());
+    std::copy(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(half - kPadding),
+              bytes.begin() + static_cast<std::ptrdiff_t>(half));
+    return bytes;
+  }
+
+  SoundTensors tensors;
+  std::shared_ptr<hot_path::ChunkPacker> packer;
+
+ private:
+  static constexpr std::uint64_t kPadding = 100;
+
+  std::vector<std::unique_ptr<std::vector<std::byte>>> files_;
+  hot_path::StagedSources sources_;
+  std::vector<std::byte> staging_;
+  std::vector<ByteSpan> chunks_;
+};
+
+}  // namespace dlo::test
