@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/codes.h"
+#include "base/error.h"
 
 namespace dlo::model {
 
@@ -33,6 +34,10 @@ Status DitGeometry::check_grid(const std::array<std::int64_t, 3>& grid) const {
 
 std::int64_t DitGeometry::token_count(const std::array<std::int64_t, 3>& grid) const {
   return (grid[0] / patch_size[0]) * (grid[1] / patch_size[1]) * (grid[2] / patch_size[2]);
+}
+
+void DitModel::set_child_observer(std::size_t child, contracts::BlockObserver* /*observer*/) {
+  throw LogicError(fmt::format("'{}' has no child ring {}", spec().name, child));
 }
 
 }  // namespace dlo::model

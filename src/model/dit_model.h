@@ -11,8 +11,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "contracts/block_observer.h"
@@ -43,6 +46,9 @@ struct DitGeometry {
   std::int64_t text_dim = 0;
   std::array<std::int64_t, 3> patch_size = {1, 1, 1};  // frames, height, width
   std::int64_t max_positions = 0;                      // patches along one axis, at most
+  std::int64_t pooled_dim = 0;                         // 0: the family has no pooled text
+  bool embeds_guidance = false;                        // guidance is an operand
+  std::int64_t audio_channels = 0;                     // 0: the family has no audio
 
   // Refuses (invalid_value) a latent grid that the patches do not divide, or that has more
   // positions along an axis than the model knows.
@@ -51,13 +57,30 @@ struct DitGeometry {
   [[nodiscard]] std::int64_t token_count(const std::array<std::int64_t, 3>& grid) const;
 };
 
-// Operands of one forward; all F32. F, H, W are the latent grid, divisible by the patch size.
+struct PackedLayout;  // model/minimax_h3/packed_layout.h
+
+// Operands of one forward; all F32. F, H, W are the latent grid, divisible by the patch size. A
+// family reads those that it has, and refuses one that is missing as a mismatch of its shape:
+//            Wan                               FLUX.1                       MiniMax-H3
+//   latents  [batch, in_channels, F, H, W]     [batch, tokens, channels]    [1, video rows, ...]
+//   timestep [batch], or [batch, tokens]; of   [batch], of 1, 1 is noise    [times], of 1, 0 is
+//            1000, 1000 is noise                                            noise
+//   text     [batch, text_tokens, text_dim]    as Wan                       [1, text rows,
+//   text_dim] output   as latents, out_channels          as latents                   as latents
 struct DitCall {
-  DeviceTensor latents;      // [batch, in_channels, F, H, W]
-  DeviceTensor timestep;     // [batch], or [batch, tokens] for one timestep a token
-  DeviceTensor text_states;  // [batch, text_tokens, text_dim]
-  DeviceTensor output;       // [batch, out_channels, F, H, W]; written
+  DeviceTensor latents;
+  DeviceTensor timestep;
+  DeviceTensor text_states;
+  DeviceTensor output;  // written
   ForwardTap* tap = nullptr;
+  // FLUX.1.
+  DeviceTensor pooled_text = {};                // [batch, pooled_dim]
+  DeviceTensor guidance = {};                   // [batch], where the model embeds it
+  std::array<std::int64_t, 3> token_grid = {};  // tokens along frames, height and width
+  // MiniMax-H3.
+  DeviceTensor audio = {};                               // [1, audio rows, audio channels]
+  DeviceTensor audio_output = {};                        // as audio; written
+  std::shared_ptr<const PackedLayout> layout = nullptr;  // which row of the sequence is what
 };
 
 // Bytes: for one build and one number of intra-op threads, output bytes depend on operand and
@@ -75,6 +98,12 @@ class DitModel {
 
   // Called around each block of every later forward; null is the resident baseline. Not owned.
   virtual void set_observer(contracts::BlockObserver* observer) = 0;
+
+  // Rings of children that are large enough for one of their own, walked once a forward; the
+  // `parent` of each is spec().name. Same lifetime as spec(). None for most models.
+  [[nodiscard]] virtual std::vector<const contracts::DitSpec*> child_rings() const { return {}; }
+  // As set_observer(), for one of child_rings(). Throws LogicError for a child that is not there.
+  virtual void set_child_observer(std::size_t child, contracts::BlockObserver* observer);
 
   // Enqueues one forward on the compute stream: embeddings, blocks in order, output.
   // Throws RunError invalid_value (grid) or shape_mismatch (an operand has another shape, dtype or

@@ -1,6 +1,7 @@
-// Owns: making a DitModel from its config.json: parameter names, shapes and dtypes, and bindings.
-// Must not own: weights or files. A new model holds no weight bytes; every block and the non-block
-// children are at their placeholders until the backend announces places. Free of torch.
+// Owns: making the DitModel of each family from its config.json: parameter names, shapes and
+// dtypes, and bindings. Must not own: weights or files. A new model holds no weight bytes; every
+// block and the non-block children are at their placeholders until the backend announces places.
+// Free of torch.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct ModelOptions {
   // Arithmetic: F32, or BF16 as diffusers runs a pipeline in it (layers.h). Weights of another
   // dtype are converted on use; operands of a forward are F32 all the same.
   DType compute_dtype = DType::kF32;
+  // Query, key and value projections of one input are one tensor, under vllm-omni's names; the
+  // table's load rules say how it is put together.
+  bool fused_projections = false;
   AttentionBackend attention = AttentionBackend::kPlain;
   std::int64_t attention_query_chunk = 1024;  // queries a chunk of the plain attention
 };
@@ -40,5 +44,15 @@ struct ModelOptions {
 // another dtype).
 [[nodiscard]] Result<std::unique_ptr<DitModel>> make_wan(const nlohmann::json& config,
                                                          const ModelOptions& options);
+
+// FLUX.1 (diffusers FluxTransformer2DModel). Refusals as make_wan: not_in_this_product for patches
+// of more than one token.
+[[nodiscard]] Result<std::unique_ptr<DitModel>> make_flux(const nlohmann::json& config,
+                                                          const ModelOptions& options);
+
+// MiniMax-H3 under its native names (MiniMaxH3DiTModel); its token refiner has a ring of its own,
+// numbered `options.ring` + 1. Refusals as make_wan.
+[[nodiscard]] Result<std::unique_ptr<DitModel>> make_h3(const nlohmann::json& config,
+                                                        const ModelOptions& options);
 
 }  // namespace dlo::model

@@ -52,7 +52,23 @@ ComparedTensor compare_one(const std::string& name, const GoldenTensor& expected
   return result;
 }
 
+double root_mean_square(const std::vector<float>& values) {
+  double sum = 0.0;
+  for (const float value : values) {
+    sum += static_cast<double>(value) * static_cast<double>(value);
+  }
+  return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
 }  // namespace
+
+double relative_error(const GoldenTensor& expected, const GoldenTensor& computed) {
+  std::vector<float> differences(expected.values.size());
+  for (std::size_t i = 0; i < differences.size(); ++i) {
+    differences[i] = computed.values.at(i) - expected.values[i];
+  }
+  return root_mean_square(differences) / root_mean_square(expected.values);
+}
 
 double tolerance_of(const std::string& name) {
   const auto matches = [&name](const Tolerance& entry) {

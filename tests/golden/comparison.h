@@ -32,6 +32,10 @@ struct Comparison {
   [[nodiscard]] std::string text() const;
 };
 
+// Root mean square of the differences as a share of the expected tensor's. Precondition: as many
+// values in both.
+[[nodiscard]] double relative_error(const GoldenTensor& expected, const GoldenTensor& computed);
+
 [[nodiscard]] Comparison compare(const GoldenTensors& expected, const GoldenTensors& computed);
 
 }  // namespace dlo::golden

@@ -32,6 +32,10 @@ Result<GoldenTensors> read_golden_tensors(const platform::FileSystem& files,
   return tensors;
 }
 
+nlohmann::json read_json(const platform::FileSystem& files, const platform::Path& path) {
+  return nlohmann::json::parse(files.read_text(path, kMiB).value());
+}
+
 platform::Path fixtures() {
   return DLO_GOLDEN_FIXTURES;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 #include "base/tensor_view.h"
 #include "platform/file_system.h"
@@ -22,6 +23,10 @@ using GoldenTensors = std::map<std::string, GoldenTensor>;
 
 [[nodiscard]] Result<GoldenTensors> read_golden_tensors(const platform::FileSystem& files,
                                                         const platform::Path& path);
+
+// The JSON document in `path`; throws when there is none.
+[[nodiscard]] nlohmann::json read_json(const platform::FileSystem& files,
+                                       const platform::Path& path);
 
 // The folder with the stored fixtures.
 [[nodiscard]] platform::Path fixtures();

@@ -17,11 +17,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json read_json(const platform::Path& path) {
-  const platform::PosixFileSystem files;
-  return Json::parse(files.read_text(path, kMiB).value());
-}
-
 model::FlowSchedule schedule_of(const Json& settings, std::size_t steps) {
   model::ScheduleRequest request;
   request.step_count = steps;
@@ -65,7 +60,7 @@ TEST_P(SchedulerGolden, TablesAndTrajectories_MatchWithinTolerance) {
   const std::string label = GetParam();
   const platform::Path folder = fixtures() / "schedulers";
   const platform::PosixFileSystem files;
-  const Json settings = read_json(folder / "configs" / (label + ".json"));
+  const Json settings = read_json(files, folder / "configs" / (label + ".json"));
   const GoldenTensors inputs = read_golden_tensors(files, folder / "inputs.safetensors").value();
   const auto stored = read_golden_tensors(files, folder / "expected.safetensors");
   GoldenTensors expected;
@@ -87,6 +82,18 @@ TEST_P(SchedulerGolden, TablesAndTrajectories_MatchWithinTolerance) {
   EXPECT_EQ(comparison.compared.size(), 10U);
   EXPECT_TRUE(comparison.not_compared.empty());
   EXPECT_TRUE(comparison.passed()) << comparison.text();
+}
+
+TEST(DynamicShift, TokenCounts_GiveThePipelinesMu) {
+  const platform::PosixFileSystem files;
+  const auto stored =
+      read_golden_tensors(files, fixtures() / "schedulers" / "expected.safetensors").value();
+  const auto& tokens = stored.at("mu.image_seq_len").values;
+  const auto& mu = stored.at("mu.value").values;
+  ASSERT_EQ(tokens.size(), 5U);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_NEAR(model::dynamic_mu({}, static_cast<std::int64_t>(tokens[i])), mu[i], 1e-6);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

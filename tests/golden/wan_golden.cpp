@@ -1,16 +1,12 @@
 #include "tests/golden/wan_golden.h"
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "host_weights/dtype_conversion.h"
 #include "host_weights/safetensors/checkpoint_index.h"
 #include "model/latent_ops.h"
 #include "model/schedulers/flow_match_euler.h"
@@ -22,59 +18,6 @@ namespace {
 constexpr std::uint64_t kConfigLimitBytes = kMiB;
 // Of the pipelines that made the fixtures.
 constexpr float kGuidanceScale = 5.0F;
-
-// A tensor in device memory with its buffer.
-class Operand {
- public:
-  Operand(platform::Device& device, const Shape& shape) {
-    const auto bytes = tensor_bytes(shape, DType::kF32);
-    require(bytes.has_value(), "an operand has an impossible shape");
-    buffer_ = device.allocate_device(*bytes, platform::MemoryPurpose::kOther).value();
-    tensor_ = {buffer_->span(), DType::kF32, shape};
-  }
-  Operand(platform::Device& device, const GoldenTensor& value) : Operand(device, value.shape) {
-    std::memcpy(tensor_.span.data, value.values.data(), tensor_.span.bytes);
-  }
-
-  [[nodiscard]] const model::DeviceTensor& tensor() const { return tensor_; }
-  [[nodiscard]] GoldenTensor value() const {
-    GoldenTensor out{tensor_.shape, std::vector<float>(tensor_.span.bytes / sizeof(float))};
-    std::memcpy(out.values.data(), tensor_.span.data, tensor_.span.bytes);
-    return out;
-  }
-
- private:
-  std::unique_ptr<platform::DeviceBuffer> buffer_;
-  model::DeviceTensor tensor_;
-};
-
-class CollectingTap final : public model::ForwardTap {
- public:
-  CollectingTap(std::string prefix, GoldenTensors& out) : prefix_(std::move(prefix)), out_(out) {}
-
-  void see(std::string_view name, const at::Tensor& tensor) override {
-    const at::Tensor contiguous = tensor.to(at::kFloat).contiguous();
-    GoldenTensor value{contiguous.sizes().vec(), {}};
-    const float* data = contiguous.const_data_ptr<float>();
-    value.values.assign(data, data + contiguous.numel());
-    out_.insert_or_assign(prefix_ + std::string(name), std::move(value));
-  }
-
- private:
-  std::string prefix_;
-  GoldenTensors& out_;
-};
-
-GoldenTensor row(std::vector<float> values) {
-  const auto count = static_cast<std::int64_t>(values.size());
-  return GoldenTensor{{count}, std::move(values)};
-}
-
-void require_success(platform::Device& device) {
-  if (const auto failure = device.failure()) {
-    throw RunError(*failure);
-  }
-}
 
 // The checkpoint's dtypes decide how the model stores its weights.
 model::ModelOptions storage_options(model::ModelOptions options, Storage storage,
@@ -94,20 +37,6 @@ model::ModelOptions storage_options(model::ModelOptions options, Storage storage
   return options;
 }
 
-// Fills a tensor from the checkpoint under its name without the component's prefix.
-test::FillTensor checkpoint_values(const host_weights::ComponentCheckpoint& checkpoint,
-                                   const std::string& component) {
-  return [&checkpoint, component](const contracts::TensorSpec& spec, ByteSpan out) {
-    const Result<TensorView> view = checkpoint.view(spec.name.substr(component.size() + 1));
-    if (!view.ok()) {
-      throw RunError(view.refusal());
-    }
-    require(view->shape == spec.shape, "'" + spec.name + "' has another shape in the checkpoint");
-    host_weights::convert_elements(view->bytes, view->dtype, out, spec.dtype,
-                                   element_count(spec.shape).value());
-  };
-}
-
 }  // namespace
 
 Result<std::unique_ptr<WanGolden>> WanGolden::open(const platform::FileSystem& files,
@@ -115,10 +44,6 @@ Result<std::unique_ptr<WanGolden>> WanGolden::open(const platform::FileSystem& f
                                                    const model::ModelOptions& options,
                                                    Storage storage) {
   const platform::Path component = folder / "checkpoint" / "transformer";
-  const Result<std::string> config = files.read_text(component / "config.json", kConfigLimitBytes);
-  if (!config.ok()) {
-    return config.refusal();
-  }
   const auto checkpoint = host_weights::ComponentCheckpoint::open(files, component);
   if (!checkpoint.ok()) {
     return checkpoint.refusal();
@@ -127,16 +52,14 @@ Result<std::unique_ptr<WanGolden>> WanGolden::open(const platform::FileSystem& f
   if (!inputs.ok()) {
     return inputs.refusal();
   }
-  const auto json = nlohmann::json::parse(*config, nullptr, /*allow_exceptions=*/false);
-  auto made = model::make_wan(json, storage_options(options, storage, *checkpoint));
-  if (!made.ok()) {
-    return made.refusal();
-  }
   std::unique_ptr<WanGolden> golden(new WanGolden());
+  auto placed = GoldenModel::open(files, golden->device_, component, model::make_wan,
+                                  storage_options(options, storage, *checkpoint));
+  if (!placed.ok()) {
+    return placed.refusal();
+  }
   golden->inputs_ = std::move(*inputs);
-  golden->model_ = std::move(made).value();
-  golden->weights_ = std::make_unique<test::ResidentWeights>(
-      golden->device_, golden->spec(), checkpoint_values(*checkpoint, options.component));
+  golden->placed_ = std::move(placed).value();
   const auto scheduler =
       files.read_text(folder / "scheduler_euler" / "scheduler_config.json", kConfigLimitBytes);
   golden->scheduler_config_ = scheduler.ok() ? *scheduler : std::string();
@@ -154,16 +77,16 @@ const GoldenTensor& WanGolden::input(const std::string& prefix, const std::strin
 }
 
 void WanGolden::run_forward(const std::string& prefix, GoldenTensors& out) {
-  const Operand latents(device_, input(prefix, "latents"));
-  const Operand timestep(device_, input(prefix, "timestep"));
-  const Operand text(device_, input(prefix, "encoder_hidden_states"));
+  const GoldenOperand latents(device_, input(prefix, "latents"));
+  const GoldenOperand timestep(device_, input(prefix, "timestep"));
+  const GoldenOperand text(device_, input(prefix, "encoder_hidden_states"));
   Shape output_shape = latents.tensor().shape;
   require(output_shape.size() == 5, "latents must have five dimensions");
-  output_shape[1] = model_->geometry().out_channels;
-  const Operand output(device_, output_shape);
+  output_shape[1] = placed_->model().geometry().out_channels;
+  const GoldenOperand output(device_, output_shape);
   CollectingTap tap(prefix, out);
   model::DitCall call{latents.tensor(), timestep.tensor(), text.tensor(), output.tensor(), &tap};
-  model_->forward(device_, call);
+  placed_->model().forward(device_, call);
   require_success(device_);
   out.insert_or_assign(prefix + "sample", output.value());
 }
@@ -192,13 +115,13 @@ GoldenTensors WanGolden::compute(std::size_t pipeline_steps) {
 void WanGolden::run_pipeline(std::size_t steps, GoldenTensors& out) {
   const auto config = model::parse_flow_match_euler(nlohmann::json::parse(scheduler_config_));
   const auto schedule = model::make_flow_schedule(config.value(), {steps, std::nullopt, {}});
-  const Operand latents(device_, input("pipeline.", "latents"));
+  const GoldenOperand latents(device_, input("pipeline.", "latents"));
   const std::int64_t batch = latents.tensor().shape.at(0);
-  const Operand timestep(device_, Shape{batch});
-  const Operand prompt(device_, input("pipeline.", "prompt_embeds"));
-  const Operand negative(device_, input("pipeline.", "negative_prompt_embeds"));
-  const Operand conditional(device_, latents.tensor().shape);
-  const Operand unconditional(device_, latents.tensor().shape);
+  const GoldenOperand timestep(device_, Shape{batch});
+  const GoldenOperand prompt(device_, input("pipeline.", "prompt_embeds"));
+  const GoldenOperand negative(device_, input("pipeline.", "negative_prompt_embeds"));
+  const GoldenOperand conditional(device_, latents.tensor().shape);
+  const GoldenOperand unconditional(device_, latents.tensor().shape);
   model::DitCall with{latents.tensor(), timestep.tensor(), prompt.tensor(), conditional.tensor()};
   model::DitCall without{latents.tensor(), timestep.tensor(), negative.tensor(),
                          unconditional.tensor()};
@@ -206,8 +129,8 @@ void WanGolden::run_pipeline(std::size_t steps, GoldenTensors& out) {
   std::vector<float> forward_timesteps;
   for (std::size_t step = 0; step < steps; ++step) {
     model::launch_fill(device_, timestep.tensor(), schedule.timesteps[step]);
-    model_->forward(device_, with);
-    model_->forward(device_, without);
+    placed_->model().forward(device_, with);
+    placed_->model().forward(device_, without);
     model::launch_guidance(device_, conditional.tensor(), unconditional.tensor(), kGuidanceScale);
     model::launch_euler_step(device_, latents.tensor(), conditional.tensor(),
                              schedule.delta_sigma(step));

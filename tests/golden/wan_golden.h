@@ -14,9 +14,8 @@
 
 #include "base/result.h"
 #include "model/model_factory.h"
+#include "tests/golden/golden_model.h"
 #include "tests/golden/golden_tensors.h"
-#include "tests/support/inline_device.h"
-#include "tests/support/resident_weights.h"
 
 namespace dlo::golden {
 
@@ -40,8 +39,8 @@ class WanGolden {
   // The forward without prefix alone.
   [[nodiscard]] GoldenTensors compute_forward();
 
-  [[nodiscard]] const contracts::DitSpec& spec() const { return model_->spec(); }
-  [[nodiscard]] test::ResidentWeights& weights() { return *weights_; }
+  [[nodiscard]] const contracts::DitSpec& spec() const { return placed_->model().spec(); }
+  [[nodiscard]] const GoldenModel& weights() const { return *placed_; }
 
  private:
   WanGolden() = default;
@@ -53,8 +52,7 @@ class WanGolden {
   std::string scheduler_config_;  // JSON text; empty without a scheduler_euler folder
   GoldenTensors inputs_;
   test::InlineDevice device_;
-  std::unique_ptr<model::DitModel> model_;
-  std::unique_ptr<test::ResidentWeights> weights_;
+  std::unique_ptr<GoldenModel> placed_;
 };
 
 }  // namespace dlo::golden

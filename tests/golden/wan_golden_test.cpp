@@ -110,23 +110,6 @@ model::ModelOptions bf16_options(model::AttentionBackend attention) {
   return options;
 }
 
-double root_mean_square(const std::vector<float>& values) {
-  double sum = 0.0;
-  for (const float value : values) {
-    sum += static_cast<double>(value) * static_cast<double>(value);
-  }
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-// Root mean square of the differences as a share of the expected tensor's.
-double relative_error(const GoldenTensor& expected, const GoldenTensor& computed) {
-  std::vector<float> differences(expected.values.size());
-  for (std::size_t i = 0; i < differences.size(); ++i) {
-    differences[i] = computed.values.at(i) - expected.values[i];
-  }
-  return root_mean_square(differences) / root_mean_square(expected.values);
-}
-
 // The largest relative error of a forward in BF16 arithmetic against diffusers' own in bf16.
 double bf16_error(WanGolden& golden) {
   const platform::PosixFileSystem files;

@@ -125,6 +125,26 @@ std::optional<Refusal> read_dynamic(const Json& config, FlowMatchEulerConfig& ou
     }
     out.time_shift_type = field == "linear" ? TimeShift::kLinear : TimeShift::kExponential;
   }
+  const struct {
+    const char* name;
+    double* value;
+  } fields[] = {{"base_image_seq_len", &out.base_image_seq_len},
+                {"base_shift", &out.base_shift},
+                {"max_image_seq_len", &out.max_image_seq_len},
+                {"max_shift", &out.max_shift}};
+  for (const auto& [name, value] : fields) {
+    const auto field = config.find(name);
+    if (field == config.end() || field->is_null()) {
+      continue;
+    }
+    if (!field->is_number() || *field <= 0.0) {
+      return bad_field(name, "a positive number");
+    }
+    *value = field->get<double>();
+  }
+  if (out.max_image_seq_len <= out.base_image_seq_len) {
+    return bad_field("max_image_seq_len", "above base_image_seq_len");
+  }
   return std::nullopt;
 }
 
@@ -145,6 +165,12 @@ Result<FlowMatchEulerConfig> parse_flow_match_euler(const Json& config) {
     }
   }
   return out;
+}
+
+double dynamic_mu(const FlowMatchEulerConfig& config, std::int64_t tokens) {
+  const double slope = (config.max_shift - config.base_shift) /
+                       (config.max_image_seq_len - config.base_image_seq_len);
+  return slope * (static_cast<double>(tokens) - config.base_image_seq_len) + config.base_shift;
 }
 
 float FlowSchedule::delta_sigma(std::size_t step) const {

@@ -24,11 +24,20 @@ struct FlowMatchEulerConfig {
   bool use_dynamic_shifting = false;
   TimeShift time_shift_type = TimeShift::kExponential;
   std::optional<double> shift_terminal;  // last sigma before the final 0
+  // Of dynamic shifting: mu is linear in the number of tokens through these two points.
+  double base_image_seq_len = 256;
+  double base_shift = 0.5;
+  double max_image_seq_len = 4096;
+  double max_shift = 1.15;
 };
 
 // Refusals: checkpoint_invalid (a field of the wrong kind), not_in_this_product (karras,
 // exponential or beta sigmas, inverted sigmas, stochastic sampling, another class).
 [[nodiscard]] Result<FlowMatchEulerConfig> parse_flow_match_euler(const nlohmann::json& config);
+
+// mu of dynamic shifting for an image of `tokens`, as FluxPipeline computes it; also beyond the two
+// points.
+[[nodiscard]] double dynamic_mu(const FlowMatchEulerConfig& config, std::int64_t tokens);
 
 // One run's table. Step i goes from sigmas[i] to sigmas[i + 1] with the model at timesteps[i].
 struct FlowSchedule {

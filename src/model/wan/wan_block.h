@@ -6,31 +6,16 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
-#include <string>
-
-#include "model/dit_model.h"
+#include "model/forward_support.h"
 #include "model/layers.h"
 #include "model/torch_views.h"
 #include "model/wan/wan_config.h"
 
 namespace dlo::model {
 
-// Shows the intermediates of one block to a tap, if there is one.
-class BlockTap {
- public:
-  BlockTap(ForwardTap* tap, std::uint32_t block) : tap_(tap), block_(block) {}
-
-  // Name "block.N" + `suffix`.
-  void see(const char* suffix, const at::Tensor& tensor) const {
-    if (tap_ != nullptr) {
-      tap_->see("block." + std::to_string(block_) + suffix, tensor);
-    }
-  }
-
- private:
-  ForwardTap* tap_;
-  std::uint32_t block_;
+struct WanArithmetic {
+  AttentionOptions attention;
+  bool fused_projections = false;  // q, k and v of the self-attention are one tensor
 };
 
 // What every block of a forward reads beside the hidden states.
@@ -42,8 +27,8 @@ struct WanConditioning {
 
 // Hidden states [batch, tokens, hidden] after the block, in the arithmetic of `hidden` (layers.h).
 // BF16: written into `hidden`.
-[[nodiscard]] at::Tensor wan_block(const WanConfig& config, const AttentionOptions& attention,
+[[nodiscard]] at::Tensor wan_block(const WanConfig& config, const WanArithmetic& arithmetic,
                                    const BlockViews& views, const WanConditioning& conditioning,
-                                   const at::Tensor& hidden, const BlockTap& tap);
+                                   const at::Tensor& hidden, const TapView& tap);
 
 }  // namespace dlo::model

@@ -6,8 +6,8 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
+
+#include "model/spec_writer.h"
 
 namespace dlo::model {
 
@@ -30,65 +30,40 @@ bool is_fp32_module(std::string_view name) {
   return false;
 }
 
-// Appends tensors under one prefix, with the dtype that the options give each name.
-class SpecWriter {
- public:
-  SpecWriter(const ModelOptions& options, std::string prefix,
-             std::vector<contracts::TensorSpec>& out)
-      : options_(options), prefix_(std::move(prefix)), out_(out) {}
-
-  void tensor(const std::string& name, Shape shape) {
-    contracts::TensorSpec spec;
-    spec.name = prefix_ + name;
-    spec.shape = std::move(shape);
-    const bool keep_fp32 = options_.keep_fp32_modules && is_fp32_module(name);
-    spec.dtype = keep_fp32 ? DType::kF32 : options_.runtime_dtype;
-    out_.push_back(std::move(spec));
-  }
-
-  void linear(const std::string& name, std::int64_t out_features, std::int64_t in_features) {
-    tensor(name + ".weight", {out_features, in_features});
-    tensor(name + ".bias", {out_features});
-  }
-
- private:
-  const ModelOptions& options_;
-  std::string prefix_;
-  std::vector<contracts::TensorSpec>& out_;
-};
-
-void describe_attention(SpecWriter& writer, const std::string& name, std::int64_t hidden) {
-  for (const char* part : {".to_q", ".to_k", ".to_v", ".to_out.0"}) {
-    writer.linear(name + part, hidden, hidden);
-  }
+// Closes an attention whose projections are written.
+void describe_attention_end(SpecWriter& writer, const std::string& name, std::int64_t hidden) {
+  writer.linear(name + ".to_out.0", hidden, hidden);
   writer.tensor(name + ".norm_q.weight", {hidden});
   writer.tensor(name + ".norm_k.weight", {hidden});
 }
 
-contracts::BlockSpec describe_block(const WanConfig& config, const ModelOptions& options,
-                                    std::int64_t index) {
+void describe_block(const WanConfig& config, const ModelOptions& options, std::int64_t index,
+                    contracts::DitSpec& dit) {
   const std::int64_t hidden = config.hidden();
-  contracts::BlockSpec block;
+  const std::string prefix = fmt::format("blocks.{}.", index);
+  contracts::BlockSpec& block = dit.blocks.emplace_back();
   block.name = fmt::format("{}.blocks.{}", options.component, index);
-  SpecWriter writer(options, block.name + ".", block.tensors);
+  SpecWriter writer(options, is_fp32_module, prefix, dit, block);
   writer.tensor("scale_shift_table", {1, 6, hidden});
-  describe_attention(writer, "attn1", hidden);
-  describe_attention(writer, "attn2", hidden);
+  writer.qkv("attn1.", {}, hidden, hidden);
+  describe_attention_end(writer, "attn1", hidden);
+  for (const char* part : {"attn2.to_q", "attn2.to_k", "attn2.to_v"}) {
+    writer.linear(part, hidden, hidden);
+  }
+  describe_attention_end(writer, "attn2", hidden);
   if (config.cross_attn_norm) {
     writer.tensor("norm2.weight", {hidden});
     writer.tensor("norm2.bias", {hidden});
   }
   writer.linear("ffn.net.0.proj", config.ffn_dim, hidden);
   writer.linear("ffn.net.2", hidden, config.ffn_dim);
-  return block;
 }
 
-contracts::BlockSpec describe_edges(const WanConfig& config, const ModelOptions& options) {
+void describe_edges(const WanConfig& config, const ModelOptions& options, contracts::DitSpec& dit) {
   const std::int64_t hidden = config.hidden();
   const auto& patch = config.patch_size;
-  contracts::BlockSpec edges;
-  edges.name = options.component + " (non-block)";
-  SpecWriter writer(options, options.component + ".", edges.tensors);
+  dit.non_block.name = options.component + " (non-block)";
+  SpecWriter writer(options, is_fp32_module, "", dit, dit.non_block);
   writer.tensor("scale_shift_table", {1, 2, hidden});
   writer.tensor("patch_embedding.weight",
                 {hidden, config.in_channels, patch[0], patch[1], patch[2]});
@@ -99,7 +74,6 @@ contracts::BlockSpec describe_edges(const WanConfig& config, const ModelOptions&
   writer.linear("condition_embedder.text_embedder.linear_1", hidden, config.text_dim);
   writer.linear("condition_embedder.text_embedder.linear_2", hidden, hidden);
   writer.linear("proj_out", config.out_channels * config.patch_volume(), hidden);
-  return edges;
 }
 
 }  // namespace
@@ -107,11 +81,12 @@ contracts::BlockSpec describe_edges(const WanConfig& config, const ModelOptions&
 contracts::DitSpec describe_wan(const WanConfig& config, const ModelOptions& options) {
   contracts::DitSpec spec;
   spec.name = options.component;
+  spec.loading.model_class = "WanTransformer3DModel";
   spec.blocks.reserve(static_cast<std::size_t>(config.num_layers));
   for (std::int64_t index = 0; index < config.num_layers; ++index) {
-    spec.blocks.push_back(describe_block(config, options, index));
+    describe_block(config, options, index, spec);
   }
-  spec.non_block = describe_edges(config, options);
+  describe_edges(config, options, spec);
   return spec;
 }
 

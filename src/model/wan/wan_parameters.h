@@ -11,17 +11,6 @@
 
 namespace dlo::model {
 
-// Positions in BlockSpec::tensors of a block. An attention holds q, k, v and out (weight, bias
-// each), then norm_q and norm_k. Without cross_attn_norm the two norm2 tensors are left out and
-// what follows moves up.
-namespace wan_block_index {
-inline constexpr std::size_t kScaleShiftTable = 0;
-inline constexpr std::size_t kAttn1 = 1;
-inline constexpr std::size_t kAttn2 = 11;
-inline constexpr std::size_t kNorm2 = 21;
-inline constexpr std::size_t kFfnWithNorm2 = 23;
-}  // namespace wan_block_index
-
 // Positions in the non-block children's list.
 namespace wan_edge_index {
 inline constexpr std::size_t kScaleShiftTable = 0;
@@ -34,7 +23,9 @@ inline constexpr std::size_t kTextEmbedder2 = 11;
 inline constexpr std::size_t kProjOut = 13;
 }  // namespace wan_edge_index
 
-// Blocks and non-block children of `config` without bindings, in the class's registration order.
+// Blocks and non-block children of `config` without bindings, in the class's registration order:
+// the order in which wan_block.cpp reads them. With ModelOptions::fused_projections the
+// self-attention's q, k and v are one tensor, as vllm-omni has them.
 [[nodiscard]] contracts::DitSpec describe_wan(const WanConfig& config, const ModelOptions& options);
 
 }  // namespace dlo::model

@@ -4,10 +4,10 @@
 #include <ATen/ops/silu.h>
 #include <fmt/format.h>
 
-#include <string_view>
-
-#include "base/codes.h"
 #include "base/error.h"
+#include "model/config_fields.h"
+#include "model/forward_support.h"
+#include "model/rotary.h"
 #include "model/torch_task.h"
 #include "model/wan/wan_parameters.h"
 
@@ -16,12 +16,6 @@ namespace dlo::model {
 namespace {
 
 namespace at_index = wan_edge_index;
-
-void show(ForwardTap* tap, std::string_view name, const at::Tensor& tensor) {
-  if (tap != nullptr) {
-    tap->see(name, tensor);
-  }
-}
 
 LinearWeights pair_at(const BlockViews& views, std::size_t index) {
   return LinearWeights{views.tensors[index], views.tensors[index + 1]};
@@ -47,19 +41,6 @@ at::Tensor from_patches(const at::Tensor& rows, const WanConfig& config, const P
       .permute({0, 7, 1, 4, 2, 5, 3, 6})
       .reshape({rows.size(0), config.out_channels, grid[0] * patch[0], grid[1] * patch[1],
                 grid[2] * patch[2]});
-}
-
-void check_operand(std::string_view name, const DeviceTensor& tensor, const Shape& wanted) {
-  const auto bytes = tensor_bytes(wanted, DType::kF32);
-  if (tensor.dtype == DType::kF32 && tensor.shape == wanted && bytes &&
-      tensor.span.bytes >= *bytes) {
-    return;
-  }
-  throw RunError(refuse(codes::kShapeMismatch,
-                        fmt::format("'{}' is {} {} in {} bytes, the model wants F32 {}", name,
-                                    dtype_name(tensor.dtype), shape_text(tensor.shape),
-                                    tensor.span.bytes, shape_text(wanted)),
-                        "operands of a forward", "size the operands by DitModel::geometry()"));
 }
 
 // Checks the operands and returns the patch grid.
@@ -90,44 +71,17 @@ DitGeometry geometry_of(const WanConfig& config) {
                      config.rope_max_seq_len};
 }
 
-std::vector<std::unique_ptr<TorchBlockBinding>> bind_blocks(contracts::DitSpec& spec,
-                                                            ComputeDevice device) {
-  std::vector<std::unique_ptr<TorchBlockBinding>> bindings;
-  for (auto& block : spec.blocks) {
-    bindings.push_back(std::make_unique<TorchBlockBinding>(block, device));
-    block.binding = bindings.back().get();
-  }
-  return bindings;
-}
-
-std::vector<const TorchBlockBinding*> pointers(
-    const std::vector<std::unique_ptr<TorchBlockBinding>>& bindings) {
-  std::vector<const TorchBlockBinding*> out;
-  for (const auto& binding : bindings) {
-    out.push_back(binding.get());
-  }
-  return out;
-}
-
-// [tokens, head_dim]: each value twice, as diffusers keeps them.
-at::Tensor doubled(const at::Tensor& table) {
-  return table.squeeze(1).repeat_interleave(2, /*dim=*/1);
-}
-
 }  // namespace
 
 WanTransformer::WanTransformer(const WanConfig& config, const ModelOptions& options)
     : config_(config),
       device_(options.device),
       compute_dtype_(scalar_type(options.compute_dtype)),
-      attention_{options.attention, options.attention_query_chunk},
+      arithmetic_{{options.attention, options.attention_query_chunk}, options.fused_projections},
       geometry_(geometry_of(config)),
-      spec_(describe_wan(config, options)),
-      bindings_(bind_blocks(spec_, options.device)),
-      non_block_binding_(std::make_unique<TorchBlockBinding>(spec_.non_block, options.device)),
-      sequence_(options.ring, pointers(bindings_)),
+      ring_(describe_wan(config, options), options.device),
+      sequence_(options.ring, ring_.blocks()),
       rope_(options.device) {
-  spec_.non_block.binding = non_block_binding_.get();
   label_.site = platform::Site::kModel;
   label_.ring = options.ring;
 }
@@ -140,7 +94,7 @@ void WanTransformer::forward(platform::Device& device, DitCall& call) {
   require(compute_device(device) == device_,
           "a forward was asked of another device than the model's weights are on");
   const PatchGrid grid = check_call(geometry_, call);
-  const BlockViewsRef edges = non_block_binding_->current();
+  const BlockViewsRef edges = ring_.edges();
   device.launch(
       platform::StreamKind::kCompute,
       [this, &call, grid, edges] {
@@ -163,27 +117,29 @@ void WanTransformer::forward(platform::Device& device, DitCall& call) {
 }
 
 void WanTransformer::embed(const BlockViews& views, const DitCall& call) {
+  const TapView tap(call.tap);
   const LinearWeights patch = pair_at(views, at_index::kPatchEmbedding);
   const at::Tensor latents = as_dtype(as_torch(call.latents, device_), compute_dtype_);
   state_.hidden =
       linear(to_patches(latents, config_, state_.grid), {patch.weight.flatten(1), patch.bias});
-  show(call.tap, "patch_embedding", state_.hidden);
+  tap.see("patch_embedding", state_.hidden);
 
   state_.conditioning.rope = rope_.tables(config_, state_.grid);
-  if (call.tap != nullptr) {
-    call.tap->see("rope.cos", doubled(state_.conditioning.rope.cos));
-    call.tap->see("rope.sin", doubled(state_.conditioning.rope.sin));
+  if (tap.watched()) {
+    tap.see("rope.cos", doubled(state_.conditioning.rope.cos));
+    tap.see("rope.sin", doubled(state_.conditioning.rope.sin));
   }
   embed_time(views, call);
   const at::Tensor text = linear(as_dtype(as_torch(call.text_states, device_), compute_dtype_),
                                  pair_at(views, at_index::kTextEmbedder1));
   state_.conditioning.text = linear(gelu_tanh(text), pair_at(views, at_index::kTextEmbedder2));
-  show(call.tap, "text_embeds", state_.conditioning.text);
+  tap.see("text_embeds", state_.conditioning.text);
 }
 
 void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
+  const TapView tap(call.tap);
   const at::Tensor sinusoid = timestep_sinusoid(as_torch(call.timestep, device_), config_.freq_dim);
-  show(call.tap, "timestep_sinusoid", sinusoid);
+  tap.see("timestep_sinusoid", sinusoid);
   // With BF16 arithmetic the embedder computes in its weights' dtype, as in diffusers, which keeps
   // them in fp32.
   const LinearWeights first = pair_at(views, at_index::kTimeEmbedder1);
@@ -192,9 +148,9 @@ void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
   const at::Tensor inner = at::silu(linear(as_dtype(sinusoid, dtype), first));
   const at::Tensor embedding =
       as_dtype(linear(inner, pair_at(views, at_index::kTimeEmbedder2)), compute_dtype_);
-  show(call.tap, "temb", embedding);
+  tap.see("temb", embedding);
   const at::Tensor projected = linear(at::silu(embedding), pair_at(views, at_index::kTimeProj));
-  show(call.tap, "timestep_proj", projected);
+  tap.see("timestep_proj", projected);
   // A timestep for the whole latent is one row that all tokens share.
   const std::int64_t batch = call.timestep.shape[0];
   state_.time_embedding = embedding.view({batch, -1, config_.hidden()});
@@ -202,38 +158,29 @@ void WanTransformer::embed_time(const BlockViews& views, const DitCall& call) {
 }
 
 void WanTransformer::compute_block(std::uint32_t block, const BlockViews& views, DitCall& call) {
-  state_.hidden = wan_block(config_, attention_, views, state_.conditioning, state_.hidden,
-                            BlockTap(call.tap, block));
+  state_.hidden = wan_block(config_, arithmetic_, views, state_.conditioning, state_.hidden,
+                            TapView(call.tap, fmt::format("block.{}", block)));
 }
 
 void WanTransformer::write_output(const BlockViews& views, const DitCall& call) {
-  show(call.tap, "before_final_norm", state_.hidden);
+  const TapView tap(call.tap);
+  tap.see("before_final_norm", state_.hidden);
   const at::Tensor table = widen(views.tensors[at_index::kScaleShiftTable]).unsqueeze(0) +
                            state_.time_embedding.unsqueeze(2);
   const at::Tensor normed =
       modulated_norm(state_.hidden, {table.select(2, 0), table.select(2, 1)}, config_.eps);
-  show(call.tap, "after_final_norm", normed);
+  tap.see("after_final_norm", normed);
   const at::Tensor rows = linear(normed, pair_at(views, at_index::kProjOut));
   const at::Tensor sample = from_patches(rows, config_, state_.grid);
   as_torch(call.output, device_).copy_(sample);
-  show(call.tap, "sample", sample);
+  tap.see("sample", sample);
 }
 
 Result<std::unique_ptr<DitModel>> make_wan(const nlohmann::json& config,
                                            const ModelOptions& options) {
-  const auto dtype_refusal = [&options](std::string_view what, DType dtype) {
-    return refuse(codes::kNotInThisProduct,
-                  fmt::format("{} {} is not supported", what, dtype_name(dtype)), options.component,
-                  "use F32 or BF16");
-  };
-  const auto supported = [](DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16; };
-  if (!supported(options.runtime_dtype)) {
-    return dtype_refusal("runtime dtype", options.runtime_dtype);
+  if (const auto status = check_model_options(options); !status) {
+    return status.refusal();
   }
-  if (!supported(options.compute_dtype)) {
-    return dtype_refusal("compute dtype", options.compute_dtype);
-  }
-  require(options.attention_query_chunk >= 1, "attention_query_chunk must be at least 1");
   const Result<WanConfig> parsed = parse_wan_config(config);
   if (!parsed.ok()) {
     return parsed.refusal();

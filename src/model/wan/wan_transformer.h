@@ -7,12 +7,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <vector>
 
 #include "model/block_sequence.h"
+#include "model/bound_ring.h"
 #include "model/model_factory.h"
-#include "model/torch_binding.h"
 #include "model/wan/wan_block.h"
 #include "model/wan/wan_config.h"
 #include "model/wan/wan_rope.h"
@@ -23,7 +21,7 @@ class WanTransformer final : public DitModel, private BlockCompute {
  public:
   WanTransformer(const WanConfig& config, const ModelOptions& options);
 
-  [[nodiscard]] const contracts::DitSpec& spec() const override { return spec_; }
+  [[nodiscard]] const contracts::DitSpec& spec() const override { return ring_.spec(); }
   [[nodiscard]] const DitGeometry& geometry() const override { return geometry_; }
   void set_observer(contracts::BlockObserver* observer) override;
   void forward(platform::Device& device, DitCall& call) override;
@@ -45,11 +43,9 @@ class WanTransformer final : public DitModel, private BlockCompute {
   WanConfig config_;
   ComputeDevice device_;
   at::ScalarType compute_dtype_;
-  AttentionOptions attention_;
+  WanArithmetic arithmetic_;
   DitGeometry geometry_;
-  contracts::DitSpec spec_;
-  std::vector<std::unique_ptr<TorchBlockBinding>> bindings_;  // ring order
-  std::unique_ptr<TorchBlockBinding> non_block_binding_;
+  BoundRing ring_;
   BlockSequence sequence_;
   platform::OpLabel label_;
   WanRopeCache rope_;

@@ -1,0 +1,57 @@
+#include "model/forward_support.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/codes.h"
+#include "base/error.h"
+
+namespace dlo::model {
+
+namespace {
+
+constexpr const char* kWhere = "operands of a forward";
+constexpr const char* kAction = "size the operands by DitModel::geometry()";
+
+}  // namespace
+
+void check_operand(std::string_view name, const DeviceTensor& tensor, const Shape& wanted) {
+  const auto bytes = tensor_bytes(wanted, DType::kF32);
+  if (tensor.dtype == DType::kF32 && tensor.shape == wanted && bytes &&
+      tensor.span.bytes >= *bytes) {
+    return;
+  }
+  throw RunError(refuse(codes::kShapeMismatch,
+                        fmt::format("'{}' is {} {} in {} bytes, the model wants F32 {}", name,
+                                    dtype_name(tensor.dtype), shape_text(tensor.shape),
+                                    tensor.span.bytes, shape_text(wanted)),
+                        kWhere, kAction));
+}
+
+void check_rank(std::string_view name, const DeviceTensor& tensor, std::size_t rank) {
+  const auto& shape = tensor.shape;
+  if (shape.size() == rank &&
+      std::all_of(shape.begin(), shape.end(), [](auto extent) { return extent >= 1; })) {
+    return;
+  }
+  throw RunError(refuse(
+      codes::kShapeMismatch,
+      fmt::format("'{}' is {}, the model wants {} dimensions", name, shape_text(shape), rank),
+      kWhere, kAction));
+}
+
+Qkv project_qkv(WeightCursor& weights, const at::Tensor& input, bool fused) {
+  if (fused) {
+    const std::vector<at::Tensor> parts = linear(input, weights.linear()).chunk(3, -1);
+    return {parts[0], parts[1], parts[2]};
+  }
+  // In table order, whatever order a compiler evaluates arguments in.
+  Qkv out;
+  out.query = linear(input, weights.linear());
+  out.key = linear(input, weights.linear());
+  out.value = linear(input, weights.linear());
+  return out;
+}
+
+}  // namespace dlo::model
