@@ -15,14 +15,14 @@ namespace dlo::contracts {
 
 struct OffloadPlan {
   // DiT path -> its block lists, in ring order.
-  std::map<std::string, std::vector<std::string>> block_attrs;
+  std::map<std::string, std::vector<std::string>> block_attrs = {};
   // DiTs that may keep leading blocks resident while they denoise.
-  std::set<std::string> resident_dit_paths;
+  std::set<std::string> resident_dit_paths = {};
   // Non-block child ("token_refiner") -> its block list: streamed in a ring of its own, whatever
   // its size.
-  std::map<std::string, std::string> offload_submodules;
+  std::map<std::string, std::string> offload_submodules = {};
   // Components that are loaded around their stage.
-  std::set<std::string> on_demand_component_paths;
+  std::set<std::string> on_demand_component_paths = {};
 
   friend bool operator==(const OffloadPlan&, const OffloadPlan&) = default;
 };

@@ -9,6 +9,7 @@
 
 #include "platform/clock.h"
 #include "platform/forwarding_device.h"
+#include "tests/property/backend/synthetic_job.h"
 
 namespace dlo::test {
 
@@ -47,5 +48,15 @@ class DelayDevice final : public platform::ForwardingDevice {
 
   DelayOf delay_of_;
 };
+
+// Around every rank: operations of `slow` take `delay` longer for one block in three.
+[[nodiscard]] inline Decorate slow_for_a_third(platform::Site slow, std::int32_t third,
+                                               Nanoseconds delay) {
+  return [=](int, std::unique_ptr<platform::Device> device) {
+    return std::make_unique<DelayDevice>(std::move(device), [=](const platform::OpLabel& label) {
+      return label.site == slow && label.block % 3 == third ? delay : 0;
+    });
+  };
+}
 
 }  // namespace dlo::test

@@ -16,26 +16,18 @@ namespace {
 
 using contracts::Backing;
 using contracts::Transfer;
-using platform::OpLabel;
 using platform::Site;
 
-constexpr Nanoseconds kShortDelay = 200 * kMicrosecond;
-
-// Slows packing, the link or compute down for one block in three.
-Decorate draw_decoration() {
+// Slows packing, the link or compute down for one block in three, or nothing.
+Decorate draw_slow_stage() {
   const auto slow =
       *rc::gen::elementOf(std::vector<Site>{Site::kModel, Site::kPack, Site::kH2d, Site::kCompute});
-  const auto block = *rc::gen::inRange<std::int32_t>(0, 3);
   RC_TAG(std::string(platform::site_name(slow)));
-  return [slow, block](int, std::unique_ptr<platform::Device> device) {
-    return std::make_unique<DelayDevice>(std::move(device), [slow, block](const OpLabel& label) {
-      const bool chosen = label.site == slow && slow != Site::kModel && label.block % 3 == block;
-      return chosen ? kShortDelay : 0;
-    });
-  };
+  const auto delay = slow == Site::kModel ? 0 : 200 * kMicrosecond;
+  return slow_for_a_third(slow, *rc::gen::inRange<std::int32_t>(0, 3), delay);
 }
 
-SyntheticJob draw_job(int ranks) {
+SyntheticJob draw_mapped_job(int ranks) {
   SyntheticJob job;
   std::vector<std::uint32_t> rings(*rc::gen::inRange<std::size_t>(1, 3));
   for (auto& blocks : rings) {
@@ -55,11 +47,11 @@ SyntheticJob draw_job(int ranks) {
   job.requests = whole_walks(rings.size(), *rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 3U));
   job.mapped = true;
   job.pack_threads = *rc::gen::inRange<std::size_t>(1, 4);
-  job.decorate = draw_decoration();
+  job.decorate = draw_slow_stage();
   return job;
 }
 
-void expect_good(const SyntheticJob& job) {
+void expect_mapped_good(const SyntheticJob& job) {
   const auto resident = resident_digest(job);
   for (const auto& rank : run_job(job)) {
     RC_LOG() << rank.text() << "\n";
@@ -71,15 +63,15 @@ void expect_good(const SyntheticJob& job) {
 }
 
 RC_GTEST_PROP(Mapped, Staged_EqualsResidentWithinPlanAndMemory, ()) {
-  expect_good(draw_job(1));
+  expect_mapped_good(draw_mapped_job(1));
 }
 
 RC_GTEST_PROP(Mapped, AllGather_EqualsResidentAndClosesEveryFile, ()) {
-  expect_good(draw_job(*rc::gen::inRange(2, 4)));
+  expect_mapped_good(draw_mapped_job(*rc::gen::inRange(2, 4)));
 }
 
 RC_GTEST_PROP(Mapped, ResidentLeadingLayers_EqualsResidentFromEitherBacking, ()) {
-  auto job = draw_job(1);
+  auto job = draw_mapped_job(1);
   job.mapped = *rc::gen::arbitrary<bool>();
   job.config.dlo_resident_layers = *rc::gen::inRange(1U, 9U);
   const auto resident = resident_digest(job);

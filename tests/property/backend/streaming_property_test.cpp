@@ -20,14 +20,9 @@ constexpr Nanoseconds kShortDelay = 200 * kMicrosecond;
 Decorate draw_decoration() {
   const auto slow = *rc::gen::elementOf(
       std::vector<Site>{Site::kModel, Site::kH2d, Site::kCompute, Site::kGather});
-  const auto block = *rc::gen::inRange<std::int32_t>(0, 3);
   RC_TAG(std::string(platform::site_name(slow)));
-  return [slow, block](int, std::unique_ptr<platform::Device> device) {
-    return std::make_unique<DelayDevice>(std::move(device), [slow, block](const OpLabel& label) {
-      const bool chosen = label.site == slow && slow != Site::kModel && label.block % 3 == block;
-      return chosen ? kShortDelay : 0;
-    });
-  };
+  const auto delay = slow == Site::kModel ? 0 : kShortDelay;
+  return slow_for_a_third(slow, *rc::gen::inRange<std::int32_t>(0, 3), delay);
 }
 
 SyntheticJob draw_job(int ranks) {

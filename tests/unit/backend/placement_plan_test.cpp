@@ -40,6 +40,75 @@ TEST(PlacementPlan, DitWithoutBlocks_HasNonBlockChildrenAlone) {
   EXPECT_TRUE(check_coverage(model.table(), plan).ok());
 }
 
+std::vector<Residency> residencies(const DitPlacement& dit) {
+  std::vector<Residency> all;
+  for (const auto& block : dit.blocks) {
+    all.push_back(block.residency);
+  }
+  return all;
+}
+
+TEST(PlacementPlan, ResidentLayers_AreTheLeadingBlocksOfEligibleDitsAlone) {
+  const SyntheticModel model(draw_shape(1, {4, 4}));
+  const PlacementRules rules{
+      .stream = true, .resident_layers = 2, .offload_plan = {.resident_dit_paths = {"ring1"}}};
+  const auto plan = plan_placement(model.table(), rules);
+  EXPECT_EQ(plan.dits[0].leading_count(), 0U);
+  EXPECT_EQ(residencies(plan.dits[1]),
+            (std::vector<Residency>{Residency::kStageResident, Residency::kStageResident,
+                                    Residency::kStreamed, Residency::kStreamed}));
+  EXPECT_TRUE(check_coverage(model.table(), plan).ok());
+}
+
+TEST(PlacementPlan, OneBlockBehindTheLeadingOnes_JoinsThem) {
+  const SyntheticModel model(draw_shape(1, {4}));
+  for (const std::uint32_t layers : {3U, 4U, 9U}) {
+    const PlacementRules rules{.stream = true,
+                               .resident_layers = layers,
+                               .offload_plan = {.resident_dit_paths = {"ring0"}}};
+    const auto plan = plan_placement(model.table(), rules);
+    EXPECT_EQ(plan.dits[0].leading_count(), 4U) << layers;
+    EXPECT_FALSE(plan.dits[0].streamed());
+    EXPECT_TRUE(plan.dits[0].offloaded());
+  }
+}
+
+// A table of a DiT and a child of it with two blocks of `block_bytes` each.
+struct WithChild {
+  explicit WithChild(std::uint64_t block_bytes) {
+    for (auto* block : {&child.blocks[0], &child.blocks[1]}) {
+      block->tensors.push_back({block->name + ".weight",
+                                contracts::TensorKind::kParameter,
+                                DType::kU8,
+                                {static_cast<std::int64_t>(block_bytes)},
+                                {}});
+    }
+    child.parent = "transformer";
+  }
+  [[nodiscard]] contracts::ParameterTable table() const {
+    return {
+        {contracts::DitSpec{"transformer", {{"b0", {}, nullptr}, {"b1", {}, nullptr}}, {}}, child}};
+  }
+  contracts::DitSpec child{
+      "transformer.token_refiner", {{"r0", {}, nullptr}, {"r1", {}, nullptr}}, {}};
+};
+
+TEST(PlacementPlan, ChildWithBlocksOfItsOwn_StreamsAboveTheThresholdAlone) {
+  const auto above = WithChild(kSubmoduleStreamBytes / 2 + 256).table();
+  EXPECT_TRUE(plan_placement(above, {.stream = true}).dits[1].streamed());
+  const auto at = WithChild(kSubmoduleStreamBytes / 2).table();
+  const auto plan = plan_placement(at, {.stream = true});
+  EXPECT_FALSE(plan.dits[1].offloaded()) << "resident, as other non-block children";
+  EXPECT_TRUE(plan.dits[0].streamed());
+}
+
+TEST(PlacementPlan, ChildThatTheOffloadPlanNames_StreamsWhateverItsSize) {
+  const auto table = WithChild(256).table();
+  const PlacementRules rules{.stream = true,
+                             .offload_plan = {.offload_submodules = {{"token_refiner", "blocks"}}}};
+  EXPECT_TRUE(plan_placement(table, rules).dits[1].streamed());
+}
+
 TEST(Coverage, PlanOfTheTable_IsComplete) {
   for (const bool stream : {false, true}) {
     const SyntheticModel model(draw_shape(2, {1, 4}));

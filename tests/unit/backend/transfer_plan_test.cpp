@@ -107,6 +107,90 @@ TEST(TransferPlan, PinningOff_IsPageableWithItsCode) {
   EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"pin_disabled"}));
 }
 
+TEST(TransferPlan, MappedBacking_IsStagedThroughTwoLargestBlocksByDefault) {
+  const SyntheticModel model(uniform_shape(1, 3, 1000));  // padded to 1024
+  const auto plan = plan_of(test::rank_local_config(), model, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kStaged);
+  EXPECT_EQ(plan.effective.backing, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.effective.chunk_bytes, 1024U) << "no larger than the largest block";
+  EXPECT_EQ(plan.memory.staging_chunk_count, 2U);
+  EXPECT_EQ(plan.memory.host_store_bytes, 0U) << "no private copy";
+  EXPECT_EQ(plan.memory.pinned_bytes(), 2048U);
+  EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{3, 3072, 0, 0}}));
+  EXPECT_TRUE(plan.effective.downgrades.empty());
+}
+
+TEST(TransferPlan, MappedLargeBlocks_AreStagedThrough256MiBInChunksOf16) {
+  const SyntheticModel model(uniform_shape(1, 2, 0));
+  auto placement = plan_placement(model.table(), {.stream = true});
+  const contracts::TensorSpec large{
+      "large", contracts::TensorKind::kParameter, DType::kU8, {std::int64_t{700} << 20U}, {}};
+  const contracts::BlockSpec spec{"large", {large}, nullptr};
+  for (auto& block : placement.dits[0].blocks) {
+    block.layout = contracts::BlockLayout(spec);
+  }
+  const auto plan =
+      plan_transfer(test::rank_local_config(), placement, 1, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.memory.staging_chunk_bytes, 16 * kMiB);
+  EXPECT_EQ(plan.memory.staging_bytes(), 256 * kMiB);
+  EXPECT_EQ(plan.traffic.per_forward[0].h2d_calls, 2 * 44U) << "700 / 16, rounded up";
+}
+
+TEST(TransferPlan, StagingOptions_GiveChunksAndRing) {
+  const SyntheticModel model(uniform_shape(1, 3, 4096));
+  auto config = test::rank_local_config();
+  config.staging_chunk_bytes = 512;
+  config.staging_bytes = 2000;
+  const auto plan = plan_of(config, model, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.memory.staging_chunk_bytes, 512U);
+  EXPECT_EQ(plan.memory.staging_chunk_count, 3U);
+  EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{24, 3 * 4096, 0, 0}}));
+}
+
+TEST(TransferPlan, MappedWithoutPinning_IsPageableStagingWithItsCode) {
+  const SyntheticModel model(uniform_shape(1, 3, 512));
+  auto config = test::rank_local_config();
+  config.pin_cpu_memory = false;
+  const auto plan = plan_of(config, model, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kStaged);
+  EXPECT_EQ(plan.memory.pinned_bytes(), 0U);
+  EXPECT_EQ(plan.memory.staging_bytes(), 1024U);
+  EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"pin_disabled"}));
+}
+
+TEST(TransferPlan, MappedWithAllGather_KeepsShardsAndStagesNothing) {
+  const SyntheticModel model(uniform_shape(1, 3, 2000));
+  const auto plan = plan_of(test::all_gather_config(), model, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.effective.transfer, Transfer::kAllGather);
+  EXPECT_EQ(plan.effective.backing, Backing::kCheckpointMmap);
+  EXPECT_EQ(plan.memory.staging_bytes(), 0U);
+  EXPECT_EQ(plan.memory.host_store_bytes, 3072U);
+}
+
+TEST(TransferPlan, ResidentLayers_LeaveTheRingAndCostTheStageEntry) {
+  const SyntheticModel model(uniform_shape(1, 5, 512));
+  auto config = test::rank_local_config();
+  config.dlo_resident_layers = 2;
+  const auto plan = plan_of(config, model, Backing::kOrdinary, {.resident_dit_paths = {"ring0"}});
+  EXPECT_EQ(plan.rings.front().leading, 2U);
+  EXPECT_EQ(plan.effective.streamed_block_count, 3U);
+  EXPECT_EQ(plan.effective.resident_block_count, 2U);
+  EXPECT_EQ(plan.traffic.stage_entry, (Traffic{2, 1024, 0, 0}));
+  EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{3, 1536, 0, 0}}));
+  EXPECT_EQ(plan.memory.resident_bytes, 1024U);
+  EXPECT_EQ(plan.memory.host_store_bytes, 5 * 512U) << "the host keeps the master of all";
+  EXPECT_TRUE(plan.effective.downgrades.empty());
+}
+
+TEST(TransferPlan, ResidentLayersOfNoEligibleDit_AreStreamedWithTheirCode) {
+  const SyntheticModel model(uniform_shape(1, 3, 512));
+  auto config = test::rank_local_config();
+  config.dlo_resident_layers = 1;
+  const auto plan = plan_of(config, model);
+  EXPECT_EQ(plan.effective.streamed_block_count, 3U);
+  EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"resident_layers_unavailable"}));
+}
+
 TEST(TransferPlan, SingleBlock_IsResidentWithItsCodeAlone) {
   const SyntheticModel model(uniform_shape(1, 1, 512));
   auto config = test::all_gather_config();
