@@ -1,31 +1,67 @@
 #include "engine/checkpoint_model.h"
 
-#include <fmt/format.h>
-
-#include "base/codes.h"
+#include "base/error.h"
 #include "host_weights/model_index.h"
-#include "model/model_factory.h"
 
 namespace dlo::engine {
 
 namespace {
 
-// Settings of the Euler scheduler that stands in for the checkpoint's own.
-nlohmann::json euler_settings(const host_weights::ComponentConfig& scheduler,
-                              std::vector<std::string>& notes) {
-  if (scheduler.entry.class_name != "UniPCMultistepScheduler") {
-    return scheduler.config;
+model::PipelineDescription describe(host_weights::PipelineConfigs configs) {
+  model::PipelineDescription description;
+  for (auto& transformer : configs.transformers) {
+    description.transformers.push_back(
+        {transformer.entry.name, transformer.entry.class_name, std::move(transformer.config)});
   }
-  const double shift = scheduler.config.value("flow_shift", 1.0);
-  notes.push_back(fmt::format(
-      "scheduler UniPCMultistepScheduler replaced by flow-match Euler, shift {}", shift));
-  return nlohmann::json{
-      {"_class_name", "FlowMatchEulerDiscreteScheduler"},
-      {"num_train_timesteps", scheduler.config.value("num_train_timesteps", 1000)},
-      {"shift", shift}};
+  description.scheduler_class = configs.scheduler.entry.class_name;
+  description.scheduler = std::move(configs.scheduler.config);
+  description.fields = std::move(configs.index.fields);
+  return description;
 }
 
 }  // namespace
+
+contracts::ParameterTable CheckpointModel::table() const {
+  contracts::ParameterTable table;
+  for (const auto& transformer : pipeline_.transformers) {
+    table.dits.push_back(transformer->spec());
+    for (const auto* child : transformer->child_rings()) {
+      table.dits.push_back(*child);
+    }
+  }
+  contracts::check_table(table);
+  return table;
+}
+
+std::vector<std::string> CheckpointModel::components() const {
+  std::vector<std::string> names;
+  for (const auto& transformer : pipeline_.transformers) {
+    names.push_back(transformer->spec().name);
+  }
+  return names;
+}
+
+void CheckpointModel::set_observers(
+    const std::function<contracts::BlockObserver*(std::size_t)>& observer_of) {
+  std::size_t ring = 0;
+  for (const auto& transformer : pipeline_.transformers) {
+    transformer->set_observer(observer_of(ring++));
+    const std::size_t children = transformer->child_rings().size();
+    for (std::size_t child = 0; child < children; ++child) {
+      transformer->set_child_observer(child, observer_of(ring++));
+    }
+  }
+}
+
+std::vector<std::uint64_t> CheckpointModel::ring_walks(
+    const std::vector<std::uint64_t>& forwards) const {
+  require(forwards.size() == pipeline_.transformers.size(), "one count of forwards a transformer");
+  std::vector<std::uint64_t> walks;
+  for (std::size_t i = 0; i < forwards.size(); ++i) {
+    walks.insert(walks.end(), 1 + pipeline_.transformers[i]->child_rings().size(), forwards[i]);
+  }
+  return walks;
+}
 
 Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
                                               const ModelSpec& spec,
@@ -34,31 +70,19 @@ Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
   if (!configs.ok()) {
     return configs.refusal();
   }
-  if (configs->transformers.size() > 1) {
-    return refuse(codes::kNotInThisProduct, "the pipeline has several diffusion transformers",
-                  spec.checkpoint.string(), "use a checkpoint with one transformer");
-  }
-  CheckpointModel result;
-  auto scheduler = model::parse_flow_match_euler(euler_settings(configs->scheduler, result.notes));
-  if (!scheduler.ok()) {
-    return scheduler.refusal();
-  }
-  result.scheduler = *scheduler;
-  const auto& transformer = configs->transformers.front();
   model::ModelOptions options;
-  options.component = transformer.entry.name;
   options.device = model::compute_device(device);
   options.runtime_dtype = spec.runtime_dtype;
   options.keep_fp32_modules = spec.keep_fp32_modules;
   options.compute_dtype = spec.compute_dtype;
+  options.fused_projections = spec.fused_projections;
   options.attention =
       spec.attention == "fused" ? model::AttentionBackend::kFused : model::AttentionBackend::kPlain;
-  auto made = model::make_wan(transformer.config, options);
+  auto made = model::make_dit_pipeline(describe(std::move(*configs)), options);
   if (!made.ok()) {
     return made.refusal();
   }
-  result.transformer = std::move(made).value();
-  return result;
+  return CheckpointModel(std::move(made).value());
 }
 
 }  // namespace dlo::engine

@@ -1,23 +1,46 @@
-// Owns: the step from a diffusers folder to a model without weights and its scheduler settings.
-// Must not own: weights or their loading (host_weights), placement (backend).
-// Failure: the codes of host_weights/model_index.h and model/model_factory.h.
+// Owns: the step from a diffusers folder to a model without weights and the way it is sampled, and
+// what its transformers are to the backend: the rings of one parameter table.
+// Must not own: weights or their loading (host_weights), placement (backend), what a family is
+// (model/dit_pipeline.h).
+// Failure: the codes of host_weights/model_index.h and model/dit_pipeline.h.
 #pragma once
 
-#include <memory>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "contracts/parameter_table.h"
 #include "engine/run_report.h"
-#include "model/dit_model.h"
-#include "model/schedulers/flow_match_euler.h"
+#include "model/dit_pipeline.h"
 
 namespace dlo::engine {
 
-struct CheckpointModel {
-  std::unique_ptr<model::DitModel> transformer;
-  model::FlowMatchEulerConfig scheduler;
-  std::vector<std::string> notes;  // what was substituted, one sentence each
+class CheckpointModel {
+ public:
+  CheckpointModel() = default;
+  explicit CheckpointModel(model::DitPipeline pipeline) : pipeline_(std::move(pipeline)) {}
+
+  // Every ring: of each transformer its own, then those of its children.
+  [[nodiscard]] contracts::ParameterTable table() const;
+  // Names of the transformers: each has a source of its own.
+  [[nodiscard]] std::vector<std::string> components() const;
+  // Gives the ring with each index of table() what `observer_of` returns for it; null is the
+  // resident baseline.
+  void set_observers(const std::function<contracts::BlockObserver*(std::size_t)>& observer_of);
+  // Walks of each ring of table(), from forwards of each transformer.
+  [[nodiscard]] std::vector<std::uint64_t> ring_walks(
+      const std::vector<std::uint64_t>& forwards) const;
+
+  [[nodiscard]] const model::DitPipeline& pipeline() const { return pipeline_; }
+  // The transformer that measurements run. Precondition: not empty.
+  [[nodiscard]] model::DitModel& first() const { return *pipeline_.transformers.front(); }
+  // Lets go of the transformers.
+  void clear() { pipeline_ = {}; }
+
+ private:
+  model::DitPipeline pipeline_;
 };
 
 // A UniPC scheduler is replaced by flow-match Euler with the same flow_shift, and a note says so:

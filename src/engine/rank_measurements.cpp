@@ -33,7 +33,7 @@ void measure_host_peaks(const platform::Device& device, RankReport& report) {
 }
 
 void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
-                     RankReport& report) {
+                     const std::vector<std::uint64_t>& ring_walks, RankReport& report) {
   auto& traffic = report.traffic;
   const auto h2d = ledger.at(platform::Site::kH2d);
   const auto gather = ledger.at(platform::Site::kGather);
@@ -41,7 +41,7 @@ void measure_traffic(const telemetry::CopyLedger& ledger, const backend::Offload
   traffic.h2d_bytes = h2d.bytes;
   traffic.gather_calls = gather.calls;
   traffic.gather_bytes = gather.bytes;
-  const auto planned = backend.planned_traffic({traffic.forward_count});
+  const auto planned = backend.planned_traffic(ring_walks);
   traffic.h2d_bytes_planned = planned.h2d_bytes;
   traffic.gather_bytes_planned = planned.gather_bytes;
   report.owned.device_limit = backend.memory_plan().device_limit_bytes();

@@ -20,8 +20,8 @@ void measure_host_peaks(const platform::Device& device, RankReport& report);
 void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
                     const platform::FileSystem& files, RankReport& report);
 
-// Reads report.traffic.forward_count and fills the rest.
+// Fills report.traffic but for the count of forwards; `ring_walks` are walks of each ring.
 void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
-                     RankReport& report);
+                     const std::vector<std::uint64_t>& ring_walks, RankReport& report);
 
 }  // namespace dlo::engine

@@ -42,6 +42,7 @@ struct ModelSpec {
   bool keep_fp32_modules = true;      // with BF16: diffusers' fp32 modules stay F32
   DType compute_dtype = DType::kF32;  // arithmetic
   std::string attention = "plain";    // or "fused": bytes are compared within one backend only
+  bool fused_projections = false;     // q, k, v of one input are one tensor, as vllm-omni has them
 };
 
 struct PlatformSpec {

@@ -121,6 +121,7 @@ json request_to_json(const RunRequest& request) {
                {{"checkpoint", request.model.checkpoint.string()},
                 {"runtime_dtype", dtype_name(request.model.runtime_dtype)},
                 {"keep_fp32_modules", request.model.keep_fp32_modules},
+                {"fused_projections", request.model.fused_projections},
                 {"compute_dtype", dtype_name(request.model.compute_dtype)},
                 {"attention", request.model.attention}}},
               {"options", config::options_to_json(request.options)},

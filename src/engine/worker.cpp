@@ -41,11 +41,24 @@ Status Worker::guard(std::string_view operation, const std::function<Status()>& 
 WorkerParts Worker::parts() {
   auto& s = *state_;
   require(s.pipeline != nullptr, "parts of a worker that has not started");
-  return {*s.device, *s.model.transformer, *s.pipeline, *s.backend, s.weight_communicator.get()};
+  return {*s.device, s.model.first(), *s.pipeline, *s.backend, s.weight_communicator.get()};
 }
 
 void Worker::count_forwards(std::uint64_t count) {
-  state_->report.traffic.forward_count += count;
+  // Measurements run the first transformer.
+  static_cast<void>(state_->count_forwards({count}));
+}
+
+DeviceCounters Worker::counters() const {
+  auto counters = state_->rank_platform->counters();
+  if (const auto memory = state_->torch->memory()) {
+    counters.allocator_peak_bytes = memory->allocated.peak_bytes;
+  }
+  return counters;
+}
+
+void Worker::reset_peaks() {
+  state_->torch->reset_peaks();
 }
 
 void Worker::measure() {
@@ -61,7 +74,7 @@ void Worker::measure() {
         *s.environment.files, s.report);
   }
   if (s.backend != nullptr && s.pipeline != nullptr) {
-    measure_traffic(s.ledger, *s.backend, s.report);
+    measure_traffic(s.ledger, *s.backend, s.model.ring_walks(s.forwards), s.report);
   }
 }
 
@@ -83,7 +96,7 @@ void Worker::shutdown() noexcept {
   s.release("model", [&s] {
     s.host_tensors.reset();
     s.table.dits.clear();
-    s.model.transformer.reset();
+    s.model.clear();
   });
   s.release("torch", [&s] {
     // Giving memory back waits for the device: only where nothing is stuck in it.
@@ -100,18 +113,6 @@ void Worker::shutdown() noexcept {
 
 const telemetry::ProcessResources& Worker::left_on_device() const {
   return state_->left;
-}
-
-DeviceCounters Worker::counters() const {
-  auto counters = state_->rank_platform->counters();
-  if (const auto memory = state_->torch->memory()) {
-    counters.allocator_peak_bytes = memory->allocated.peak_bytes;
-  }
-  return counters;
-}
-
-void Worker::reset_peaks() {
-  state_->torch->reset_peaks();
 }
 
 const RankReport& Worker::report() const {

@@ -63,6 +63,9 @@ class Worker {
   [[nodiscard]] WorkerParts parts();
   // Forwards that were run outside serve(), for the traffic plan.
   void count_forwards(std::uint64_t count);
+  // Of the accelerator and of torch's allocator, whose peak counts from the last reset_peaks() on.
+  [[nodiscard]] DeviceCounters counters() const;
+  void reset_peaks();
 
   // Books the figures of a run that is still up: memory, traffic against the plan.
   void measure();
@@ -70,13 +73,10 @@ class Worker {
   // disable() first, then communicators, then host tensors and device. Idempotent, never throws;
   // problems are appended to the events.
   void shutdown() noexcept;
-
-  [[nodiscard]] const RankReport& report() const;
-  // Of the accelerator and of torch's allocator, whose peak counts from the last reset_peaks() on.
-  [[nodiscard]] DeviceCounters counters() const;
-  void reset_peaks();
   // What the device's books still listed when shutdown() let go of it.
   [[nodiscard]] const telemetry::ProcessResources& left_on_device() const;
+
+  [[nodiscard]] const RankReport& report() const;
 
  private:
   struct State;

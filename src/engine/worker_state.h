@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "engine/checkpoint_model.h"
 #include "engine/injected_faults.h"
@@ -63,6 +64,7 @@ struct Worker::State {
   std::unique_ptr<model::TorchSession> torch;
   CheckpointModel model;
   contracts::ParameterTable table;
+  std::vector<std::uint64_t> forwards;  // that were run, by transformer
   std::unique_ptr<contracts::HostTensors> host_tensors;
   std::unique_ptr<comm::ControlGroup> weight_control;
   std::unique_ptr<comm::Communicator> weight_communicator;
@@ -81,6 +83,8 @@ struct Worker::State {
   Status enable_backend();
   Status make_pipeline();
   Status serve_requests();
+  // Books forwards, by transformer, and returns their sum.
+  std::uint64_t count_forwards(const std::vector<std::uint64_t>& more);
   void release(std::string_view name, const std::function<void()>& action) noexcept;
 
   // Runs `step`, turns exceptions into refusals and tells the peers about either; behind a failure

@@ -71,15 +71,15 @@ Status Worker::State::make_model() {
     return made.refusal();
   }
   model = std::move(made).value();
-  for (const auto& note : model.notes) {
+  for (const auto& note : model.pipeline().notes) {
     event(note);
   }
   if (request.model.attention == "fused") {
     event(fmt::format("attention kernel {}",
                       model::fused_attention_kernel(*device, request.model.compute_dtype)));
   }
-  table.dits.push_back(model.transformer->spec());
-  contracts::check_table(table);
+  table = model.table();
+  forwards.assign(model.components().size(), 0);
   event("model");
   return {};
 }
@@ -94,11 +94,15 @@ Status Worker::State::load_weights() {
   auto executor = faults.executor(threads);
   host_weights::LoadRequest load;
   load.tensors = table.tensors();
-  const auto& component = table.dits.front().name;
-  load.sources.push_back({.path = request.model.checkpoint,
-                          .subfolder = component,
-                          .prefix = component + ".",
-                          .file_patterns = {}});
+  for (const auto& component : model.components()) {
+    load.sources.push_back({.path = request.model.checkpoint,
+                            .subfolder = component,
+                            .prefix = component + ".",
+                            .file_patterns = {}});
+  }
+  for (const auto& dit : table.dits) {
+    load.recipes.insert(dit.loading.recipes.begin(), dit.loading.recipes.end());
+  }
   auto loaded = host_weights::load_ordinary(faults.files(), *device, executor, load);
   if (!loaded.ok()) {
     return loaded.refusal();
@@ -161,11 +165,13 @@ Status Worker::State::enable_backend() {
     event(step);
   }
   if (status.ok()) {
-    auto* observer = backend->observer(0);
-    if (hooks.timing != nullptr && observer != nullptr) {
-      observer = &timing_observer.emplace(*observer, *hooks.timing);
-    }
-    model.transformer->set_observer(observer);
+    model.set_observers([this](std::size_t ring) -> contracts::BlockObserver* {
+      auto* observer = backend->observer(ring);
+      // What is timed is the first ring.
+      return ring == 0 && hooks.timing != nullptr && observer != nullptr
+                 ? &timing_observer.emplace(*observer, *hooks.timing)
+                 : observer;
+    });
     event("enable");
   }
   return status;
@@ -173,7 +179,7 @@ Status Worker::State::enable_backend() {
 
 Status Worker::State::make_pipeline() {
   measure_host_peaks(*device, report);
-  auto made = LatentPipeline::make(*device, *model.transformer, model.scheduler, request.requests);
+  auto made = LatentPipeline::make(*device, model.pipeline(), request.requests);
   if (!made.ok()) {
     return made.refusal();
   }
@@ -198,11 +204,9 @@ Status Worker::State::serve_requests() {
     if (!digest.ok()) {
       return digest.refusal();
     }
-    const auto forwards = pipeline->forwards_per_request();
-    report.forward_ms.push_back(
-        static_cast<double>(clock.now() - begin) /
-        static_cast<double>(kMillisecond * static_cast<Nanoseconds>(forwards)));
-    report.traffic.forward_count += forwards;
+    const auto count = count_forwards(pipeline->forwards_per_request());
+    report.forward_ms.push_back(static_cast<double>(clock.now() - begin) /
+                                static_cast<double>(kMillisecond * static_cast<Nanoseconds>(count)));
     if (assignment.answers && primary) {
       report.outputs.push_back({assignment.request, *digest});
     }
@@ -212,6 +216,16 @@ Status Worker::State::serve_requests() {
   }
   event("requests");
   return {};
+}
+
+std::uint64_t Worker::State::count_forwards(const std::vector<std::uint64_t>& more) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    forwards[i] += more[i];
+    sum += more[i];
+  }
+  report.traffic.forward_count += sum;
+  return sum;
 }
 
 void Worker::State::release(std::string_view name, const std::function<void()>& action) noexcept {
