@@ -146,6 +146,15 @@ std::optional<bool> compare_bytes(const RunReport& report, const Digests& digest
   return equal;
 }
 
+void check_limit(const Metric& metric, Findings& findings) {
+  if (!metric.limit.has_value()) {
+    findings.push_back(fmt::format("{} has no limit in this run", metric.name));
+  } else if (metric.value > *metric.limit) {
+    findings.push_back(fmt::format("{} is {} {}, above its limit of {} in this run", metric.name,
+                                   metric.value, metric.unit, *metric.limit));
+  }
+}
+
 void check_measures(const Scenario& scenario, const std::vector<Metric>& metrics,
                     Findings& findings) {
   for (const Measure& measure : scenario.measures) {
@@ -154,6 +163,10 @@ void check_measures(const Scenario& scenario, const std::vector<Metric>& metrics
     });
     if (metric == metrics.end()) {
       findings.push_back(fmt::format("{} was not measured", measure.metric));
+      continue;
+    }
+    if (measure.within_limit) {
+      check_limit(*metric, findings);
       continue;
     }
     const bool low = measure.lower && metric->value < measure.reference * (1 + *measure.lower);

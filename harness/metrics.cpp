@@ -73,8 +73,8 @@ constexpr std::array kDefinitions{
         "forward_ms", "forward", "ms",
         "Wall time of a request on one rank divided by its forwards, median over the requests of "
         "all ranks; the samples are their number. Where forwards are timed one by one it is the "
-        "median over the first arm's, each rank's own. On a CPU whose cores the ranks share it says how "
-        "long a test takes and nothing about an accelerator."},
+        "median over the first arm's, each rank's own. On a CPU whose cores the ranks share it "
+        "says how long a test takes and nothing about an accelerator."},
 };
 
 using Reading = std::function<std::uint64_t(const RankReport&)>;

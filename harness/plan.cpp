@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "base/codes.h"
 #include "config/option_rows.h"
@@ -103,19 +102,22 @@ class PlanBuilder {
   std::size_t made_count_ = 0;
 };
 
-// Why the machine cannot hold the scenario; empty when it can.
-std::string lacking(const Scenario& scenario, const AcceleratorCount& accelerators) {
+// Why the machine cannot hold the scenario; empty when it can. Every rank of the world has a device
+// of its own, those that stay idle too: devices are dealt by a rank's place on its node.
+std::string lacking(const Scenario& scenario, int world_size,
+                    const AcceleratorCount& accelerators) {
   if (scenario.platform.device != "cuda") {
     return "";
   }
   if (!accelerators.in_build) {
     return "needs a GPU; this build has no CUDA";
   }
-  const auto wanted = scenario.platform.share_devices ? 1 : ranks_needed(scenario);
-  const auto count = static_cast<std::int64_t>(accelerators.count);
-  return wanted <= count ? ""
-                         : fmt::format("needs {} GPU{}, the machine has {}", wanted,
-                                       wanted == 1 ? "" : "s", count);
+  const auto wanted = scenario.platform.share_devices ? 1 : static_cast<std::size_t>(world_size);
+  return wanted <= accelerators.count
+             ? ""
+             : fmt::format("a world of {} needs {} GPU{}, the machine has {}",
+                           ranks_text(world_size), wanted, wanted == 1 ? "" : "s",
+                           accelerators.count);
 }
 
 SkippedScenario skip(const Scenario& scenario, std::string reason) {
@@ -134,6 +136,10 @@ Plan make_plan(const std::vector<Scenario>& fitting) {
 
 }  // namespace
 
+AcceleratorCount count_accelerators(const engine::Accelerators& found) {
+  return {.in_build = found.in_build, .count = found.devices.size()};
+}
+
 std::int64_t ranks_needed(const Scenario& scenario) {
   const bool refused = !config::validate(scenario.options, scenario.parallel).ok();
   return refused ? 1 : config::world_size(scenario.parallel);
@@ -150,7 +156,7 @@ Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size,
     } else if (needed > world_size) {
       skipped.push_back(
           skip(scenario, fmt::format("needs {}, world has {}", ranks_text(needed), world_size)));
-    } else if (std::string reason = lacking(scenario, accelerators); !reason.empty()) {
+    } else if (std::string reason = lacking(scenario, world_size, accelerators); !reason.empty()) {
       skipped.push_back(skip(scenario, std::move(reason)));
     } else {
       fitting.push_back(scenario);
@@ -179,7 +185,7 @@ Result<Plan> plan_run(const std::vector<Scenario>& scenarios, int world_size,
                       needed));
     }
     largest = std::max(largest, needed);
-    if (std::string reason = lacking(scenario, accelerators); !reason.empty()) {
+    if (std::string reason = lacking(scenario, world_size, accelerators); !reason.empty()) {
       skipped.push_back(skip(scenario, std::move(reason)));
     } else {
       fitting.push_back(scenario);

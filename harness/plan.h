@@ -4,10 +4,10 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "engine/accelerators.h"
 #include "harness/results.h"
 #include "harness/scenario.h"
 
@@ -23,6 +23,7 @@ struct AcceleratorCount {
   bool in_build = false;  // the program can use them at all
   std::size_t count = 0;
 };
+[[nodiscard]] AcceleratorCount count_accelerators(const engine::Accelerators& found);
 
 struct Plan {
   std::vector<PlannedScenario> steps;

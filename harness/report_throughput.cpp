@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "harness/report_cells.h"
 #include "harness/throughput_metrics.h"
 

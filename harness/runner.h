@@ -35,8 +35,8 @@ struct RunnerResult {
 
 [[nodiscard]] RunnerResult run_plan(const Plan& plan, const RunnerSeams& seams);
 
-// One result from what was asked, what happened and the verdict. `traces`, when given, gets those of
-// a throughput run whose figures are recorded. Pure.
+// One result from what was asked, what happened and the verdict. `traces`, when given, gets those
+// of a throughput run whose figures are recorded. Pure.
 [[nodiscard]] ScenarioResult make_result(const Scenario& scenario, const engine::RunReport& report,
                                          const std::optional<Reference>& reference,
                                          std::vector<TraceFile>* traces = nullptr);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/codes.h"
@@ -168,9 +167,16 @@ Result<std::vector<Measure>> read_measures(const Json& document, const ScenarioC
   std::vector<Measure> measures;
   for (const Json& row : document.value("measure", Json::array())) {
     Measure measure{.metric = row.at("metric").get<std::string>(),
-                    .reference = row.at("reference").get<double>(),
+                    .within_limit = row.contains("within_limit"),
+                    .reference = row.value("reference", 0.0),
                     .lower = std::nullopt,
                     .upper = std::nullopt};
+    if (measure.within_limit == row.contains("reference")) {
+      return bad_file(
+          codes::kInvalidValue,
+          fmt::format("measure: {} needs either a reference or within_limit", measure.metric),
+          context, "name one of the two");
+    }
     std::vector<std::string_view> known;
     for (const MetricDefinition& definition : metric_definitions()) {
       known.push_back(definition.name);

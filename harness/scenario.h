@@ -48,10 +48,12 @@ struct Expectation {
   friend bool operator==(const Expectation&, const Expectation&) = default;
 };
 
-// A figure held against a reference, as in scenarios/schema.json.
+// A figure held against a reference, or against the limit that its own run found, as in
+// scenarios/schema.json.
 struct Measure {
   std::string metric;
-  double reference = 0;
+  bool within_limit = false;
+  double reference = 0;  // unless within_limit
   std::optional<double> lower;
   std::optional<double> upper;
 };

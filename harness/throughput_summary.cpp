@@ -77,10 +77,9 @@ Json null_or(const std::optional<double>& value) {
 }
 
 std::string absent_reason(const ArmSummary& arm) {
-  const auto lacking =
-      std::find_if(arm.ranks.begin(), arm.ranks.end(), [](const ArmMeasurement* rank) {
-        return !rank->counters.absent_reason.empty();
-      });
+  const auto lacking = std::find_if(
+      arm.ranks.begin(), arm.ranks.end(),
+      [](const ArmMeasurement* rank) { return !rank->counters.absent_reason.empty(); });
   return lacking == arm.ranks.end() ? "" : (*lacking)->counters.absent_reason;
 }
 

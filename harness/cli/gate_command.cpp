@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "base/codes.h"
+#include "engine/accelerators.h"
 #include "harness/build_info.h"
 #include "harness/gate/gate_files.h"
 #include "harness/machine.h"
@@ -126,7 +127,8 @@ ExitCode run_gate(const CommandContext& context, const Arguments& arguments) {
   if (!set.ok()) {
     return refused(context, set.refusal(), ExitCode::kFellShort);
   }
-  const GatePlan plan = plan_gate(set->scenarios, arguments.worlds);
+  const GatePlan plan =
+      plan_gate(set->scenarios, arguments.worlds, count_accelerators(engine::find_accelerators()));
   if (plan.jobs.empty()) {
     return refused(context,
                    refuse(codes::kWorldTooSmall, "no scenario fits a world of the gate", "--worlds",

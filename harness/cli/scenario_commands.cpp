@@ -212,17 +212,13 @@ ExitCode finish(const CommandContext& context, const Arguments& arguments, const
   return fell_short ? ExitCode::kFellShort : ExitCode::kAllAsExpected;
 }
 
-AcceleratorCount accelerators_here() {
-  const engine::Accelerators found = engine::find_accelerators();
-  return {.in_build = found.in_build, .count = found.devices.size()};
-}
-
 Result<Plan> make_plan(const CommandContext& context, const Arguments& arguments,
                        const ScenarioSet& set) {
+  const auto accelerators = count_accelerators(engine::find_accelerators());
   if (is_run(arguments)) {
-    return plan_run(set.scenarios, context.world.size(), accelerators_here());
+    return plan_run(set.scenarios, context.world.size(), accelerators);
   }
-  return plan_sweep(set.scenarios, context.world.size(), accelerators_here());
+  return plan_sweep(set.scenarios, context.world.size(), accelerators);
 }
 
 }  // namespace

@@ -219,8 +219,8 @@ Report gate_report(const GateRecord& record) {
                   {"Started", record.run.started_at},
                   {"Took", fmt::format("{:.1f} s", record.run.duration_s)}};
   if (!record.skipped.empty()) {
-    report.facts.push_back(
-        {"Skipped", fmt::format("{} scenarios fit into no world", record.skipped.size())});
+    report.facts.push_back({"Skipped", fmt::format("{} scenarios run in no world of the gate",
+                                                   record.skipped.size())});
   }
   for (Table table : {finding_table(record), job_table(record), crash_table(record)}) {
     if (!table.rows.empty()) {

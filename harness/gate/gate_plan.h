@@ -25,11 +25,12 @@ struct GateJob {
 
 struct GatePlan {
   std::vector<GateJob> jobs;
-  std::vector<SkippedScenario> skipped;  // fit into no world of the gate
+  std::vector<SkippedScenario> skipped;  // run in no world of the gate
 };
 
-// `worlds`: sizes above 0, at least one.
+// `worlds`: sizes above 0, at least one. `accelerators` are those that the jobs will find.
 [[nodiscard]] GatePlan plan_gate(const std::vector<Scenario>& scenarios,
-                                 const std::vector<int>& worlds);
+                                 const std::vector<int>& worlds,
+                                 const AcceleratorCount& accelerators = {});
 
 }  // namespace dlo::harness

@@ -14,13 +14,14 @@
 namespace dlo::harness {
 namespace {
 
-GatePlan plan_of(const std::vector<Json>& documents, const std::vector<int>& worlds) {
+GatePlan plan_of(const std::vector<Json>& documents, const std::vector<int>& worlds,
+                 const AcceleratorCount& accelerators = {}) {
   std::vector<Scenario> scenarios;
   for (const Json& document : documents) {
     const auto read = read_scenarios(document, {.file = "some.json", .run_seed = 0});
     scenarios.insert(scenarios.end(), read.value().begin(), read.value().end());
   }
-  return plan_gate(scenarios, worlds);
+  return plan_gate(scenarios, worlds, accelerators);
 }
 
 bool contains(const std::vector<std::string>& words, const std::string& word) {
@@ -46,6 +47,25 @@ TEST(GatePlan, ScenarioLargerThanEveryWorld_IsSkippedByName) {
   ASSERT_EQ(plan.skipped.size(), 1U);
   EXPECT_EQ(plan.skipped[0].name, "lost");
   EXPECT_EQ(plan.skipped[0].reason, "needs 4 ranks, the largest world has 2");
+}
+
+TEST(GatePlan, AbsentAccelerators_AreNamedForSweepsAndCrashes) {
+  Json plain = small_document();
+  plain["platform"]["device"] = "cuda";
+  plain["topology"]["dp"] = 1;
+  Json crash = crash_document("all_gather", 2);
+  crash["platform"]["device"] = "cuda";
+  const AcceleratorCount one{.in_build = true, .count = 1};
+  const GatePlan plan = plan_of({plain, crash}, {1, 2}, one);
+  ASSERT_EQ(plan.jobs.size(), 1U);
+  EXPECT_EQ(plan.jobs[0].name, "sweep_np1");
+  ASSERT_EQ(plan.skipped.size(), 1U);
+  EXPECT_EQ(plan.skipped[0].name, "lost");
+  EXPECT_EQ(plan.skipped[0].reason, "a world of 2 ranks needs 2 GPUs, the machine has 1");
+  const GatePlan without = plan_of({plain, crash}, {1, 2});
+  EXPECT_TRUE(without.jobs.empty());
+  ASSERT_EQ(without.skipped.size(), 2U);
+  EXPECT_EQ(without.skipped[0].reason, "needs a GPU; this build has no CUDA");
 }
 
 TEST(GatePlan, OnlyCrashes_NeedNoSweep) {

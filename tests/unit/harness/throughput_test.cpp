@@ -4,6 +4,8 @@
 // Method: reports made by hand, with round numbers.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/codes.h"
 #include "harness/compare.h"
 #include "harness/expectations.h"
@@ -62,6 +64,7 @@ engine::ArmMeasurement arm_of(const Scenario& scenario, std::size_t index, int r
   telemetry::BlockTimingSummary blocks;
   blocks.forwards = 2;
   blocks.dispatch_us = {4.0 + rank, 9};
+  arm.counters.used_bytes = 700 + 10 * static_cast<std::uint64_t>(rank);
   arm.blocks = blocks;
   arm.trace.rows.push_back({0, 10, rank, "compute", "compute block 0"});
   return arm;
@@ -70,8 +73,9 @@ engine::ArmMeasurement arm_of(const Scenario& scenario, std::size_t index, int r
 engine::RunReport report_of(const Scenario& scenario) {
   engine::RunReport report = good_report(scenario);
   for (engine::RankReport& rank : report.ranks) {
+    rank.gather = "copy_engine";
     auto throughput = std::make_shared<engine::ThroughputReport>();
-    throughput->calibration.figures = {{"h2d_together_bytes_per_s", "bytes/s", 50e9, 50e9, 50e9, 8},
+    throughput->calibration.figures = {{"h2d_together_bytes_per_s", "bytes/s", 45e9, 40e9, 50e9, 8},
                                        {"gather_bytes_per_s", "bytes/s", 400e9, 400e9, 400e9, 8},
                                        {"gemm_loss_beside_shard_ms", "ms", 0.5, 0.4, 0.6, 8}};
     for (std::size_t i = 0; i < scenario.throughput->arms.size(); ++i) {
@@ -79,6 +83,15 @@ engine::RunReport report_of(const Scenario& scenario) {
     }
     rank.throughput = std::move(throughput);
   }
+  return report;
+}
+
+// `report` with `change` made to what one rank measured of one arm.
+engine::RunReport bent(engine::RunReport report, std::size_t rank, std::size_t arm,
+                       const std::function<void(engine::ArmMeasurement&)>& change) {
+  engine::ThroughputReport changed = *report.ranks[rank].throughput;
+  change(changed.arms[arm]);
+  report.ranks[rank].throughput = std::make_shared<engine::ThroughputReport>(changed);
   return report;
 }
 
@@ -139,10 +152,11 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
   ASSERT_TRUE(result.passed) << result.failed_checks.front();
   EXPECT_EQ(metric(result, "streamed.forward_ms"), 114.5);  // the slowest rank
   EXPECT_NEAR(metric(result, "streamed.slowdown_percent"), 12 / 102.5 * 100, 1e-9);
-  // max(5 GB at 50 GB/s, 10 GB gathered at 400 GB/s) = 100 ms.
+  // max(5 GB at 50 GB/s, 10 GB gathered at 400 GB/s) = 100 ms: the best rates, not the medians.
   EXPECT_NEAR(metric(result, "streamed.link_share_percent"), 100 / 114.5 * 100, 1e-9);
   EXPECT_EQ(metric(result, "streamed.dispatch_p50_us"), 5);
   EXPECT_EQ(metric(result, "streamed.pinned_per_weight"), 1);
+  EXPECT_EQ(metric(result, "streamed.hbm_used_bytes"), 710);
   EXPECT_NEAR(metric(result, "streamed.prediction_ratio"), 56 / 114.5, 1e-9);
   EXPECT_EQ(metric(result, "noise_floor_percent"), 0);
   EXPECT_EQ(result.bytes_equal, true);
@@ -157,15 +171,16 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
 TEST(ThroughputChecks, OtherBytesOrLedgers_FallShortAndLeaveNoFigures) {
   const Scenario scenario = scenario_from(document());
   for (const bool bytes : {true, false}) {
-    engine::RunReport report = report_of(scenario);
-    engine::ThroughputReport bent = *report.ranks[1].throughput;
-    if (bytes) {
-      bent.arms[1].different_forwards = 1;
-    } else {
-      bent.arms[1].rank.traffic.h2d_bytes = 1;
-    }
-    report.ranks[1].throughput = std::make_shared<engine::ThroughputReport>(bent);
-    const auto result = make_result(scenario, report, std::nullopt);
+    const auto report = bent(report_of(scenario), 1, 1, [bytes](engine::ArmMeasurement& arm) {
+      if (bytes) {
+        arm.different_forwards = 1;
+      } else {
+        arm.rank.traffic.h2d_bytes = 1;
+      }
+    });
+    std::vector<TraceFile> traces;
+    const auto result = make_result(scenario, report, std::nullopt, &traces);
+    EXPECT_TRUE(traces.empty());
     EXPECT_FALSE(result.passed);
     EXPECT_EQ(result.bytes_equal, !bytes);
     EXPECT_TRUE(result.metrics.empty());
@@ -174,16 +189,65 @@ TEST(ThroughputChecks, OtherBytesOrLedgers_FallShortAndLeaveNoFigures) {
   }
 }
 
+TEST(ThroughputChecks, ForwardBelowItsLinkLimit_IsAFinding) {
+  const Scenario scenario = scenario_from(document());
+  // 100 ms is the limit; on both ranks the forwards take `ms`.
+  const auto judged = [&](double ms) {
+    auto report = report_of(scenario);
+    for (const std::size_t rank : {0U, 1U}) {
+      report = bent(std::move(report), rank, 1,
+                    [ms](engine::ArmMeasurement& arm) { arm.forward_ms.assign(6, {ms}); });
+    }
+    return make_result(scenario, report, std::nullopt);
+  };
+  EXPECT_TRUE(judged(99.5).passed);
+  const auto result = judged(98.0);
+  ASSERT_EQ(result.failed_checks.size(), 1U);
+  EXPECT_NE(result.failed_checks[0].find("arm streamed: a forward takes 98.000 ms, below the "
+                                         "100.000 ms"),
+            std::string::npos)
+      << result.failed_checks[0];
+  EXPECT_TRUE(result.metrics.empty());
+}
+
+TEST(Measure, WithinLimit_HoldsAgainstTheRunsOwnLimit) {
+  Json limited = document();
+  limited["measure"] = {{{"metric", "streamed.forward_ms"}, {"within_limit", true}}};
+  const Scenario slow = scenario_from(limited);
+  const auto above = make_result(slow, report_of(slow), std::nullopt);
+  ASSERT_EQ(above.failed_checks.size(), 1U);
+  EXPECT_NE(
+      above.failed_checks[0].find("streamed.forward_ms is 114.5 ms, above its limit of 102.5"),
+      std::string::npos)
+      << above.failed_checks[0];
+  EXPECT_FALSE(above.metrics.empty()) << "a sane run's figures are recorded";
+  limited["measure"][0]["metric"] = "resident.forward_ms";
+  const Scenario equal = scenario_from(limited);
+  EXPECT_TRUE(make_result(equal, report_of(equal), std::nullopt).passed);
+  limited["measure"][0]["metric"] = "streamed.forward_p99_ms";
+  const Scenario unlimited = scenario_from(limited);
+  EXPECT_EQ(make_result(unlimited, report_of(unlimited), std::nullopt).failed_checks.at(0),
+            "streamed.forward_p99_ms has no limit in this run");
+  limited["measure"][0]["reference"] = 1;
+  EXPECT_EQ(refusal_of(limited).code, codes::kInvalidValue);
+  limited["measure"][0] = {{"metric", "streamed.forward_ms"}};
+  EXPECT_EQ(refusal_of(limited).code, codes::kInvalidValue);
+}
+
 TEST(Plan, AbsentGpus_AreSkippedWithTheReason) {
   Json wanting = document();
   wanting["platform"]["device"] = "cuda";
   const std::vector<Scenario> scenarios = {scenario_from(wanting)};
   EXPECT_EQ(plan_sweep(scenarios, 2).skipped.at(0).reason, "needs a GPU; this build has no CUDA");
   const AcceleratorCount one{.in_build = true, .count = 1};
-  EXPECT_EQ(plan_sweep(scenarios, 2, one).skipped.at(0).reason, "needs 2 GPUs, the machine has 1");
+  EXPECT_EQ(plan_sweep(scenarios, 2, one).skipped.at(0).reason,
+            "a world of 2 ranks needs 2 GPUs, the machine has 1");
   EXPECT_TRUE(plan_run(scenarios, 2, one)->steps.empty());
   const AcceleratorCount two{.in_build = true, .count = 2};
   EXPECT_EQ(plan_sweep(scenarios, 2, two).steps.size(), 1U);
+  EXPECT_TRUE(plan_sweep(scenarios, 3, two).steps.empty()) << "idle ranks have devices too";
+  wanting["platform"]["share_devices"] = true;
+  EXPECT_EQ(plan_sweep({scenario_from(wanting)}, 3, one).steps.size(), 1U);
 }
 
 TEST(ThroughputReport, TableAndChart_ShowTheArms) {
@@ -202,16 +266,15 @@ TEST(ThroughputResults, File_KeepsRoundsAndTracesStandBeside) {
   const Scenario scenario = scenario_from(document());
   const auto report = report_of(scenario);
   Results results;
-  results.scenarios = {make_result(scenario, report, std::nullopt)};
+  std::vector<TraceFile> traces;
+  results.scenarios = {make_result(scenario, report, std::nullopt, &traces)};
   const auto again = results_from_json(to_json(results), "here");
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again->scenarios[0].throughput, results.scenarios[0].throughput);
   EXPECT_EQ(again->scenarios[0].throughput.at("arms").at(1).at("forward_ms").size(), 6U);
-  const auto summary = summarise_throughput(report.ranks, *scenario.throughput);
-  ASSERT_TRUE(summary.has_value());
-  const auto traces = traces_of("timed/dp2", *summary);
+  EXPECT_EQ(again->scenarios[0].gather, "copy_engine");
   ASSERT_EQ(traces.size(), 3U);
-  EXPECT_EQ(traces[1].name, "timed_dp2.streamed.json");
+  EXPECT_EQ(traces[1].name, "timed.streamed.json");
   EXPECT_EQ(traces[1].timeline.rows.size(), 2U);
 }
 
@@ -220,12 +283,12 @@ TEST(Compare, TwoRuns_ShowDifferenceIntervalAndNoise) {
   Results a;
   a.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
   engine::RunReport slower = report_of(scenario);
-  for (engine::RankReport& rank : slower.ranks) {
-    engine::ThroughputReport bent = *rank.throughput;
-    for (auto& round : bent.arms[1].forward_ms) {
-      round[0] += 3;
-    }
-    rank.throughput = std::make_shared<engine::ThroughputReport>(bent);
+  for (const std::size_t rank : {0U, 1U}) {
+    slower = bent(std::move(slower), rank, 1, [](engine::ArmMeasurement& arm) {
+      for (auto& round : arm.forward_ms) {
+        round[0] += 3;
+      }
+    });
   }
   slower.output_digest = "other";
   Results b;
@@ -244,6 +307,24 @@ TEST(Compare, TwoRuns_ShowDifferenceIntervalAndNoise) {
   b.scenarios[0].attention = "fused";
   EXPECT_NE(compare_results(a, b).remarks.at(0).find("not compared"), std::string::npos);
   EXPECT_EQ(comparison_json(comparison).at("changed").size(), comparison.changed.size());
+}
+
+TEST(Compare, OtherGatherOrFigures_AreRemarked) {
+  const Scenario scenario = scenario_from(document());
+  Results a;
+  a.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
+  Results b = a;
+  b.scenarios[0].gather = "nccl";
+  b.scenarios[0].output_digest = "other";
+  const auto gathers = compare_results(a, b);
+  ASSERT_EQ(gathers.remarks.size(), 1U);
+  EXPECT_NE(gathers.remarks[0].find("not compared"), std::string::npos);
+  EXPECT_NE(gathers.remarks[0].find("gathered by nccl in B"), std::string::npos);
+  b = a;
+  b.scenarios[0].metrics.pop_back();
+  const std::string name = a.scenarios[0].metrics.back().name;
+  EXPECT_EQ(compare_results(a, b).remarks.at(0), "timed: B has no " + name);
+  EXPECT_EQ(compare_results(b, a).remarks.at(0), "timed: A has no " + name);
 }
 
 }  // namespace
