@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <utility>
 
 #include "engine/calibration_run.h"
 #include "model/gemm_probe.h"

@@ -203,8 +203,8 @@ Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
   }
   steps.emplace_back([&] { return events(bench, calibration); });
   steps.emplace_back([&] {
-    const double copy_ms = static_cast<double>(request.block_bytes) * 1e3 /
-                           calibration.find(kTogether)->value;
+    const double copy_ms =
+        static_cast<double>(request.block_bytes) * 1e3 / calibration.find(kTogether)->value;
     const auto* gather_ms = calibration.find("gather_ms");
     return calibrate_compute(bench, std::max(copy_ms, gather_ms ? gather_ms->value : 0),
                              request.gemm_dtype, calibration);

@@ -78,7 +78,7 @@ class ThroughputRun {
   platform::SteadyClock clock_;
   std::unique_ptr<comm::ControlGroup> control_;
   std::vector<std::unique_ptr<ThroughputArm>> instances_;
-  std::unique_ptr<contracts::HostTensors> tensors_;  // goes before the device that it came from
+  SharedTensors tensors_;  // goes before the device that it came from
   std::vector<Arm> arms_;
   std::vector<std::byte> wanted_;  // the baseline's output
   telemetry::ForwardTiming baseline_;
@@ -207,8 +207,7 @@ void ThroughputRun::predict_arms() {
       continue;
     }
     const auto ranks = static_cast<std::uint32_t>(ranks_.size());
-    const auto calibration =
-        calibration_of_run(machine_, ranks, effective.group_size, launch_us_);
+    const auto calibration = calibration_of_run(machine_, ranks, effective.group_size, launch_us_);
     const auto input_slots = static_cast<std::uint32_t>(instance_of(arm).options().dlo_input_slots);
     const auto predicted =
         predict_forward_ms(calibration, ranks, {effective, input_slots}, baseline_, block_bytes);

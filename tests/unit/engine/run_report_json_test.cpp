@@ -34,6 +34,7 @@ RankReport full_report() {
     }
   }
   report.abandoned_buffers = true;
+  report.gather = "nccl";
   return report;
 }
 
@@ -49,6 +50,7 @@ TEST(RunReportJson, RankReport_RoundTrips) {
   EXPECT_EQ(back.resources->before, full_report().resources->before);
   EXPECT_EQ(back.resources->after, full_report().resources->after);
   EXPECT_TRUE(back.abandoned_buffers);
+  EXPECT_EQ(back.gather, "nccl");
 }
 
 TEST(RunReportJson, UnknownTransfer_IsALogicError) {

@@ -6,7 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <stdexcept>
+
 #include "base/codes.h"
+#include "comm/forwarding_communicator.h"
+#include "comm/forwarding_world.h"
 #include "comm/threads/thread_world.h"
 #include "engine/run_report_json.h"
 #include "engine/throughput_json.h"
@@ -54,15 +59,79 @@ RunRequest throughput_request(std::int64_t dp) {
 using Decorate =
     std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>, int rank)>;
 
+// Notes whether an abort came behind the failure that it belongs to.
+struct AbortNotes {
+  std::atomic<int> behind_failure = 0;
+  std::atomic<int> before_failure = 0;
+};
+
+class AbortNotingCommunicator : public comm::ForwardingCommunicator {
+ public:
+  AbortNotingCommunicator(std::unique_ptr<comm::Communicator> inner, FailureSignal& signal,
+                          AbortNotes& notes)
+      : ForwardingCommunicator(std::move(inner)), signal_(signal), notes_(notes) {}
+  void abort() noexcept override {
+    ++(signal_.poll() ? notes_.behind_failure : notes_.before_failure);
+    inner().abort();
+  }
+
+ private:
+  FailureSignal& signal_;
+  AbortNotes& notes_;
+};
+
+class AbortNotingWorld : public comm::ForwardingWorld {
+ public:
+  AbortNotingWorld(comm::World& inner, AbortNotes& notes) : ForwardingWorld(inner), notes_(notes) {}
+  [[nodiscard]] Result<std::unique_ptr<comm::Communicator>> make_communicator(
+      const std::vector<int>& world_ranks, std::string_view purpose, Deadline deadline,
+      Nanoseconds collective_timeout) override {
+    auto made = inner().make_communicator(world_ranks, purpose, deadline, collective_timeout);
+    if (!made.ok()) {
+      return made;
+    }
+    return std::unique_ptr<comm::Communicator>(std::make_unique<AbortNotingCommunicator>(
+        std::move(made).value(), failure_signal(), notes_));
+  }
+
+ private:
+  AbortNotes& notes_;
+};
+
+// Each launch takes the launching thread a millisecond: forwards are bound by the host.
+class SlowLaunchDevice : public platform::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  void launch(platform::StreamKind stream, platform::StreamTask task,
+              const platform::OpLabel& label) override {
+    clock().sleep(kMillisecond);
+    inner().launch(stream, std::move(task), label);
+  }
+};
+
+// Its books by purpose, which are read when a run is measured, cannot be read.
+class UnreadableBooksDevice : public platform::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  [[nodiscard]] platform::MemoryUse device_memory() const override {
+    return ForwardingDevice::device_memory();
+  }
+  [[nodiscard]] platform::MemoryUse device_memory(platform::MemoryPurpose) const override {
+    throw std::runtime_error("the books are gone");
+  }
+};
+
 std::vector<RunReport> run_on_threads(int ranks, const RunRequest& request,
-                                      const Decorate& decorate = {}) {
+                                      const Decorate& decorate = {}, AbortNotes* notes = nullptr) {
   platform::SteadyClock clock;
   platform::PosixFileSystem files;
   auto worlds = comm::make_thread_world(ranks, clock);
   std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
   test_support::run_ranks(worlds, [&](comm::World& world) {
+    AbortNotes unused;
+    AbortNotingWorld noting(world, notes != nullptr ? *notes : unused);
     RunEnvironment environment;
-    environment.world = &world;
+    environment.world = &noting;
     environment.files = &files;
     environment.build_digest = "test";
     if (decorate) {
@@ -148,12 +217,16 @@ TEST(ThroughputRun, CopyThatFails_EndsEveryRankWithOneName) {
       {.call = platform::SeamCall::kCopyToDevice, .rank = 1, .nth = 200, .code = {}});
   platform::FaultInjector first(plan, 0);
   platform::FaultInjector second(plan, 1);
+  AbortNotes notes;
   const auto reports = run_on_threads(
       2, throughput_request(2),
       [&](std::unique_ptr<platform::Device> device, int rank) -> std::unique_ptr<platform::Device> {
         return std::make_unique<platform::FaultingDevice>(std::move(device),
                                                           rank == 0 ? first : second);
-      });
+      },
+      &notes);
+  EXPECT_GE(notes.behind_failure, 2) << "each rank aborts its own gathers";
+  EXPECT_EQ(notes.before_failure, 0);
   ASSERT_GE(second.strike_count(), 1U);
   EXPECT_EQ(reports[0].outcome, Outcome::kFailsClosed);
   EXPECT_EQ(reports[0].code, reports[1].code);
@@ -161,6 +234,44 @@ TEST(ThroughputRun, CopyThatFails_EndsEveryRankWithOneName) {
     EXPECT_FALSE(rank.code.empty());
     EXPECT_EQ(rank.throughput, nullptr);
   }
+}
+
+TEST(ThroughputRun, HostBoundForwards_AreTimedWholeToTheLastOne) {
+  auto request = throughput_request(1);
+  request.throughput->arms.resize(1);
+  request.throughput->calibrate = false;
+  request.throughput->traced_forwards = 0;
+  request.throughput->check_every_forward = 0;
+  const auto report = run_on_threads(1, request, [](auto device, int) {
+                        return std::make_unique<SlowLaunchDevice>(std::move(device));
+                      }).front();
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  // Two blocks, and each sample holds the launches of one forward. A forward that nothing is
+  // enqueued behind would end at once.
+  for (const auto& round : report.ranks.front().throughput->arms.front().forward_ms) {
+    ASSERT_EQ(round.size(), 2U);
+    for (const double sample : round) {
+      EXPECT_GE(sample, 2.0);
+    }
+  }
+}
+
+TEST(ThroughputRun, ExceptionOutsideAnArm_EndsEveryRankWithOneName) {
+  const auto reports = run_on_threads(
+      2, throughput_request(2),
+      [](std::unique_ptr<platform::Device> device, int rank) -> std::unique_ptr<platform::Device> {
+        if (rank == 0) {
+          return device;
+        }
+        return std::make_unique<UnreadableBooksDevice>(std::move(device));
+      });
+  for (const auto& report : reports) {
+    EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
+    EXPECT_EQ(report.code, codes::kInternal);
+    EXPECT_NE(report.message.find("the books are gone"), std::string::npos) << report.message;
+  }
+  ASSERT_EQ(reports[0].ranks.size(), 2U);
+  EXPECT_EQ(reports[0].ranks[1].throughput, nullptr);
 }
 
 TEST(ThroughputRun, ArmsThatRulesRefuse_AreNamed) {
