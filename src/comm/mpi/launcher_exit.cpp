@@ -1,21 +1,20 @@
 #include "comm/mpi/launcher_exit.h"
 
-#include <dlfcn.h>
-
 #include <cstddef>
+
+#include "platform/posix/shared_library.h"
 
 namespace dlo::comm {
 
 void take_leave_of_launcher() noexcept {
   // MPI loads the library for itself alone: asked for by name, and only where it is loaded.
-  void* const library = ::dlopen("libpmix.so.2", RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) {
+  const auto library = platform::SharedLibrary::find_loaded("libpmix.so.2");
+  if (!library.ok()) {
     return;
   }
   using Finalize = int (*)(const void* info, std::size_t count);
-  const auto finalize = reinterpret_cast<Finalize>(::dlsym(library, "PMIx_Finalize"));
-  if (finalize != nullptr) {
-    static_cast<void>(finalize(nullptr, 0));
+  if (const auto found = library->address("PMIx_Finalize"); found.ok()) {
+    static_cast<void>(reinterpret_cast<Finalize>(*found)(nullptr, 0));
   }
 }
 

@@ -22,7 +22,15 @@ SharedLibrary::SharedLibrary(std::string name, void* handle)
       handle_(handle, [](void* open) { static_cast<void>(dlclose(open)); }) {}
 
 Result<SharedLibrary> SharedLibrary::load(const std::string& name) {
-  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  return open(name, 0);
+}
+
+Result<SharedLibrary> SharedLibrary::find_loaded(const std::string& name) {
+  return open(name, RTLD_NOLOAD);
+}
+
+Result<SharedLibrary> SharedLibrary::open(const std::string& name, int more_flags) {
+  void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | more_flags);
   if (handle == nullptr) {
     const char* reason = dlerror();
     return missing(std::string("cannot be loaded: ") + (reason == nullptr ? "no reason" : reason),

@@ -17,11 +17,16 @@ class SharedLibrary {
   // loader's reason.
   [[nodiscard]] static Result<SharedLibrary> load(const std::string& name);
 
+  // The same of a library that the process has loaded already; nothing is loaded.
+  [[nodiscard]] static Result<SharedLibrary> find_loaded(const std::string& name);
+
   // The address of a function; library_missing, naming it, when the library has none such.
   [[nodiscard]] Result<void*> address(const std::string& function) const;
 
  private:
   SharedLibrary(std::string name, void* handle);
+
+  [[nodiscard]] static Result<SharedLibrary> open(const std::string& name, int more_flags);
 
   std::string name_;
   std::shared_ptr<void> handle_;

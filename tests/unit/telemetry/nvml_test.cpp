@@ -60,5 +60,12 @@ TEST(SharedLibrary, Function_CanBeCalled) {
   EXPECT_EQ(root(9.0), 3.0);
 }
 
+TEST(SharedLibrary, FindLoaded_LoadsNothing) {
+  EXPECT_EQ(platform::SharedLibrary::find_loaded(DLO_FAKE_NVML).refusal().code,
+            codes::kLibraryMissing);
+  const auto library = platform::SharedLibrary::load(DLO_FAKE_NVML).value();
+  EXPECT_TRUE(platform::SharedLibrary::find_loaded(DLO_FAKE_NVML).ok());
+}
+
 }  // namespace
 }  // namespace dlo::telemetry
