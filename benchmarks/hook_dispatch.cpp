@@ -6,6 +6,7 @@
 #include "benchmarks/bench_device.h"
 #include "hot_path/block_ring.h"
 #include "hot_path/rank_local_transfer.h"
+#include "tests/support/pointer_binding.h"
 
 namespace dlo::benchmarks {
 namespace {
@@ -14,18 +15,6 @@ constexpr std::uint32_t kBlocks = 30;
 constexpr std::uint32_t kSlots = 2;
 constexpr std::uint64_t kBlockBytes = 64 * kKiB;
 
-// Its place is all that a ring changes.
-class PlaceBinding final : public contracts::BlockBinding {
- public:
-  void add_place(contracts::PlaceIndex, DeviceSpan, const contracts::BlockLayout&) override {}
-  void bind(contracts::PlaceIndex place) noexcept override { place_ = static_cast<int>(place); }
-  void bind_placeholder() noexcept override { place_ = -1; }
-  void forget_places() noexcept override { place_ = -1; }
-
- private:
-  int place_ = -1;
-};
-
 void hook_dispatch(benchmark::State& state) {
   BenchDevice bench;
   platform::Device& device = bench.get();
@@ -33,7 +22,7 @@ void hook_dispatch(benchmark::State& state) {
   const auto host = bench.host_buffer(kBlocks * kBlockBytes, /*pinned=*/true);
   const auto slots = bench.device_buffer(kSlots * kBlockBytes);
   std::vector<hot_path::BlockSource> sources;
-  std::vector<PlaceBinding> bindings(kBlocks);
+  std::vector<test::PointerBinding> bindings(kBlocks);
   std::vector<contracts::BlockBinding*> pointers;
   for (std::uint32_t block = 0; block < kBlocks; ++block) {
     sources.push_back({host->span().subspan(block * kBlockBytes, kBlockBytes), whole});

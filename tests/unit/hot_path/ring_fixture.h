@@ -9,20 +9,10 @@
 #include "hot_path/all_gather_transfer.h"
 #include "hot_path/block_ring.h"
 #include "hot_path/rank_local_transfer.h"
+#include "tests/support/pointer_binding.h"
 #include "tests/unit/hot_path/recording_device.h"
 
 namespace dlo::test {
-
-// Remembers where it points; -1 is the placeholder.
-class PointerBinding final : public contracts::BlockBinding {
- public:
-  void add_place(contracts::PlaceIndex, DeviceSpan, const contracts::BlockLayout&) override {}
-  void bind(contracts::PlaceIndex place) noexcept override { at = static_cast<int>(place); }
-  void bind_placeholder() noexcept override { at = -1; }
-  void forget_places() noexcept override { at = -1; }
-
-  int at = -1;
-};
 
 struct FixtureOptions {
   std::vector<std::vector<std::uint64_t>> rings;  // block bytes by ring
