@@ -77,6 +77,7 @@ SimulatedRank::SimulatedRank(platform::sim::SimKernel& kernel, comm::SimFabric& 
       choices_(simulated.shape_seed * 1000 + 7) {
   if (extras.faults != nullptr) {
     injector_ = std::make_unique<platform::FaultInjector>(*extras.faults, rank);
+    pack_workers_.emplace(packer_, *injector_);
     faulting_world_ = comm::make_faulting_world(*base_world_, *injector_);
     world_ = faulting_world_.get();
   }
@@ -175,6 +176,7 @@ void SimulatedRank::serve() {
       .weight_communicator = communicator_.get(),
       .weight_axis = control_ ? backend::GroupAxis::kData : backend::GroupAxis::kNone,
       .offload_plan = &offload_plan_,
+      .pack_workers = pack_workers(),
       .timeout = kTimeout});
   if (proceed(backend.enable(), "enable()")) {
     try {
@@ -195,6 +197,11 @@ void SimulatedRank::serve() {
     // It waited as long as it may, by its clock, and ends under that name.
     verdict_.code = verdict_.code.empty() ? std::string(codes::kDeadlineExceeded) : verdict_.code;
   }
+}
+
+platform::Executor* SimulatedRank::pack_workers() {
+  platform::Executor* const faulting = pack_workers_ ? &*pack_workers_ : nullptr;
+  return faulting != nullptr ? faulting : &packer_;
 }
 
 void SimulatedRank::walk_all(backend::OffloadBackend& backend) {

@@ -11,6 +11,7 @@
 #include "base/seeded_random.h"
 #include "comm/sim/sim_world.h"
 #include "engine/simulation/simulated_run.h"
+#include "platform/fault/faulting_executor.h"
 #include "platform/sim/sim_device.h"
 #include "synthetic/synthetic_mapping.h"
 #include "synthetic/synthetic_model.h"
@@ -18,6 +19,17 @@
 #include "telemetry/copy_ledger.h"
 
 namespace dlo::engine {
+
+// Runs every task on the calling thread: the pack stream's, whose time is simulated as a whole.
+class InlineExecutor final : public platform::Executor {
+ public:
+  [[nodiscard]] std::size_t worker_count() const override { return 1; }
+  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& task) override {
+    for (std::size_t i = 0; i < count; ++i) {
+      task(i);
+    }
+  }
+};
 
 class SimulatedRank {
  public:
@@ -38,6 +50,7 @@ class SimulatedRank {
   void make_device(const platform::sim::CostModel& costs);
   [[nodiscard]] bool make_group();
   void serve();
+  [[nodiscard]] platform::Executor* pack_workers();
   void walk_all(backend::OffloadBackend& backend);
   void walk_ring(std::size_t ring, contracts::BlockObserver* observer);
   void judge(const backend::OffloadBackend& backend);
@@ -58,6 +71,8 @@ class SimulatedRank {
   synthetic::SyntheticModel model_;
   std::unique_ptr<contracts::HostTensors> tensors_;
   contracts::OffloadPlan offload_plan_;
+  InlineExecutor packer_;
+  std::optional<platform::FaultingExecutor> pack_workers_;  // with faults only
   config::OffloadConfig config_;
   SeededRandom choices_;  // equal on all ranks: they run the same blocks
   telemetry::CopyLedger ledger_;

@@ -51,6 +51,9 @@ class FaultInjector {
   [[nodiscard]] std::optional<Refusal> strike(SeamCall call, std::string_view purpose,
                                               std::string_view where = {});
 
+  // False when no call can ever fail here.
+  [[nodiscard]] bool has_rules() const { return !rules_.empty(); }
+
   [[nodiscard]] std::uint64_t call_count(SeamCall call) const;
   // How often a rule struck, and the code of the first.
   [[nodiscard]] std::uint64_t strike_count() const;

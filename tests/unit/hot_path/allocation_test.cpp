@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "platform/cpu/thread_executor.h"
+#include "platform/fault/faulting_executor.h"
 #include "tests/support/allocation_counter.h"
 #include "tests/unit/hot_path/ring_fixture.h"
 #include "tests/unit/hot_path/staged_fixture.h"
@@ -56,7 +57,10 @@ TEST(HotPathAllocation, WalksByAllGather_AllocateNothing) {
 // Packing is part of it: on this device the tasks of the pack stream run when they are issued.
 TEST(HotPathAllocation, StagedLoads_AllocateNothing) {
   test::RecordingDevice device;
-  platform::ThreadExecutor workers(3);
+  platform::ThreadExecutor threads(3);
+  const platform::FaultPlan nothing_fails;
+  platform::FaultInjector injector(nothing_fails, 0);
+  platform::FaultingExecutor workers(threads, injector);  // as the engine has them
   test::StagedBlocks blocks({512, 4096, 0, 2048}, 512, 3);
   const auto transfer = blocks.make_transfer(device, &workers);
   const auto slot = device.allocate_device(4096, platform::MemoryPurpose::kSlot).value();

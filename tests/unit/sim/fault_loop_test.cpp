@@ -75,10 +75,9 @@ TEST(FaultLoop, EveryCallOfEveryRankFails_EndsByNameWithEverythingReleased) {
   for (std::size_t index = 0; index < platform::kSeamCallCount; ++index) {
     const auto call = static_cast<SeamCall>(index);
     const std::string name(seam_call_name(call));
-    // Neither backend nor hot path copies to the host, uses files or workers: the file loop and the
-    // engine's tests do.
-    const bool elsewhere = call == SeamCall::kCopyToHost || name.starts_with("file_") ||
-                           call == SeamCall::kSubmit || call == SeamCall::kTask;
+    // Neither backend nor hot path copies to the host or uses files: the file loop and the engine's
+    // tests do.
+    const bool elsewhere = call == SeamCall::kCopyToHost || name.starts_with("file_");
     EXPECT_EQ(all.injected_into(call) == 0, elsewhere) << name;
   }
   EXPECT_EQ(all.unlisted(), std::vector<std::string>{});
