@@ -53,7 +53,8 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"launch_p50_us", "host launch", "us",
                      "Host time of launching a block's compute, likewise."},
     MetricDefinition{"host_pack_s", "host pack", "s",
-                     "Host time of packing in a forward: 0, for nothing packs while it serves."},
+                     "Time of the pack stream in a forward, which fills staging chunks from mapped "
+                     "files; 0 where nothing is staged."},
     MetricDefinition{"comm_kernel_s", "gathers", "s", "Device time of all gathers of a forward."},
     MetricDefinition{"gpu_compute_s", "compute", "s", "Device time of all compute of a forward."},
     MetricDefinition{"h2d_calls_per_forward", "H2D copies a forward", "calls",

@@ -31,9 +31,9 @@ double in_s(Nanoseconds time) {
 
 void BlockTiming::prepare(const BlockTimingSizes& sizes) {
   require(device_ != nullptr && !on_, "block timing is prepared once its device is known");
-  // Compute and ready wait of each block.
-  const std::size_t count =
-      std::size_t{2} * sizes.blocks + sizes.copies + sizes.gathers + kOtherComputes;
+  // Compute and ready wait of each block, packing and copy of each chunk.
+  const std::size_t count = std::size_t{2} * sizes.blocks + std::size_t{2} * sizes.copies +
+                            sizes.gathers + kOtherComputes;
   origin_ = device_->create_time_mark();
   intervals_.resize(count);
   for (auto& interval : intervals_) {
@@ -114,6 +114,9 @@ void BlockTiming::add(const Interval& interval, Nanoseconds length, ForwardTimin
       sample.h2d_ms += in_ms(length);
       ++timing.h2d_calls;
       timing.h2d_bytes += interval.bytes;
+      break;
+    case Kind::kPack:
+      timing.host_pack_s += in_s(length);
       break;
     case Kind::kGather:
       sample.gather_ms += in_ms(length);

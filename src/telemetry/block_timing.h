@@ -1,12 +1,12 @@
 // Owns: BlockTiming, where the time of one forward goes block by block: the device's marks around
-// each H2D copy, gather, block compute and ready wait, the host's time around each block, and what
-// follows from them: ForwardTiming and its summary.
-// Must not own: the operations (timing_decorators.h and the engine's observer report them), which
-// forwards are timed (engine/throughput).
-// Threading: launching thread. Switched off it does nothing at all; switched on it allocates
-// nothing: the pool of prepare() holds one forward, what exceeds it is counted and left unmarked.
-// Exposed time of a block: from the compute stream's arrival at the wait for its weights until the
-// weights were there; two marks with nothing between them show 1-3 us of their own on CUDA.
+// each H2D copy, packing of a chunk, gather, block compute and ready wait, the host's time around
+// each block, and what follows from them: ForwardTiming and its summary. Must not own: the
+// operations (timing_decorators.h and the engine's observer report them), which forwards are timed
+// (engine/throughput). Threading: launching thread. Switched off it does nothing at all; switched
+// on it allocates nothing: the pool of prepare() holds one forward, what exceeds it is counted and
+// left unmarked. Exposed time of a block: from the compute stream's arrival at the wait for its
+// weights until the weights were there; two marks with nothing between them show 1-3 us of their
+// own on CUDA.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace dlo::telemetry {
 // Operations of one forward, for the pool.
 struct BlockTimingSizes {
   std::uint32_t blocks = 0;
-  std::uint32_t copies = 0;
+  std::uint32_t copies = 0;  // each may have a packing before it
   std::uint32_t gathers = 0;
 };
 
@@ -39,7 +39,7 @@ struct BlockSample {
 struct ForwardTiming {
   std::vector<BlockSample> blocks;
   double other_compute_ms = 0;  // on the compute stream outside the blocks
-  double host_pack_s = 0;       // no transfer of this build packs while it serves
+  double host_pack_s = 0;       // the pack stream's: mapped blocks into staging chunks
   double comm_kernel_s = 0;
   double gpu_compute_s = 0;  // blocks and the rest
   std::uint64_t h2d_calls = 0;
@@ -50,7 +50,7 @@ struct ForwardTiming {
 
 class BlockTiming {
  public:
-  enum class Kind : std::uint8_t { kCompute, kOther, kReadyWait, kH2d, kGather };
+  enum class Kind : std::uint8_t { kCompute, kOther, kReadyWait, kH2d, kPack, kGather };
   enum class HostSpan : std::uint8_t { kOffload, kLaunch };
   // Index into the pool; none when it is exhausted.
   using Entry = std::optional<std::size_t>;

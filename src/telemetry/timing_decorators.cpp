@@ -43,6 +43,16 @@ void TimingDevice::launch(StreamKind stream, platform::StreamTask task, const Op
   timing_->close(entry);
 }
 
+void TimingDevice::launch_host(StreamKind stream, platform::StreamTask task, const OpLabel& label) {
+  if (!timing_->on() || label.site != Site::kPack) {
+    inner().launch_host(stream, std::move(task), label);
+    return;
+  }
+  const auto entry = timing_->open(Kind::kPack, stream, label);
+  inner().launch_host(stream, std::move(task), label);
+  timing_->close(entry);
+}
+
 void TimingCommunicator::all_gather(platform::Device& device, StreamKind stream, DeviceSpan input,
                                     DeviceSpan output, const OpLabel& label) {
   if (!timing_->on()) {

@@ -1,5 +1,5 @@
 // Owns: the decorators over Device and Communicator that tell a BlockTiming what passes the seams:
-// H2D copies, ready waits, computes of blocks and of the model's edges, gathers.
+// H2D copies, packings, ready waits, computes of blocks and of the model's edges, gathers.
 // Must not own: what is made of it (block_timing.h). Off, each costs one branch and issues no mark.
 // Threading and failure: those of what they decorate. The BlockTiming outlives them.
 #pragma once
@@ -26,6 +26,8 @@ class TimingDevice : public platform::ForwardingDevice {
                       const platform::OpLabel& label) override;
   void launch(platform::StreamKind stream, platform::StreamTask task,
               const platform::OpLabel& label) override;
+  void launch_host(platform::StreamKind stream, platform::StreamTask task,
+                   const platform::OpLabel& label) override;
 
  private:
   BlockTiming* timing_;

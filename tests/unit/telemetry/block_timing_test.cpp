@@ -160,6 +160,23 @@ TEST_F(BlockTimingTest, Forward_ShowsEachBlocksTimes) {
   EXPECT_DOUBLE_EQ(summary.exposed_us->p50, 2000);
 }
 
+TEST_F(BlockTimingTest, PackedChunks_AreHostTimeOfTheForwardAndALaneOfTheTimeline) {
+  timing_.prepare({.blocks = 1, .copies = 2, .gathers = 0});
+  timing_.start();
+  for (int chunk = 0; chunk < 2; ++chunk) {
+    device_.launch_host(
+        StreamKind::kPack, [this] { clock_.sleep(3 * kMillisecond); }, label(Site::kPack, 0));
+    finish();
+  }
+  timing_.stop();
+  const auto forward = timing_.collect(0);
+  EXPECT_DOUBLE_EQ(forward.host_pack_s, 0.006);
+  EXPECT_EQ(forward.h2d_calls, 0U);
+  ASSERT_EQ(forward.timeline.rows.size(), 2U);
+  EXPECT_EQ(forward.timeline.rows.front().lane, "pack");
+  EXPECT_DOUBLE_EQ(summarise({forward}).host_pack_s, 0.006);
+}
+
 TEST_F(BlockTimingTest, Off_NothingIsNoted) {
   timing_.prepare({.blocks = 1, .copies = 1, .gathers = 1});
   run_block(0);
