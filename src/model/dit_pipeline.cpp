@@ -20,6 +20,7 @@ struct Family {
 constexpr std::array kFamilies = {
     Family{"WanTransformer3DModel", make_wan_pipeline},
     Family{"FluxTransformer2DModel", make_flux_pipeline},
+    Family{"MiniMaxH3DiTModel", make_h3_pipeline},
 };
 
 }  // namespace

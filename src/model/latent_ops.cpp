@@ -1,6 +1,7 @@
 #include "model/latent_ops.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 
 #include <utility>
@@ -54,6 +55,16 @@ void launch_euler_step(platform::Device& device, const DeviceTensor& latents,
   const ComputeDevice where = compute_device(device);
   launch(device, [x = as_torch(latents, where), v = as_torch(velocity, where), delta_sigma] {
     x.add_(v, delta_sigma);
+  });
+}
+
+void launch_blend_step(platform::Device& device, const DeviceTensor& latents,
+                       const DeviceTensor& velocity, const BlendStep& step) {
+  require_pair(latents, velocity);
+  const ComputeDevice where = compute_device(device);
+  launch(device, [x = as_torch(latents, where), v = as_torch(velocity, where), step] {
+    const at::Tensor clean = x + v * step.noise_share;
+    x.mul_(step.ratio).add_(clean * (1.0F - step.ratio));
   });
 }
 

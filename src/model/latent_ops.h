@@ -25,4 +25,14 @@ void launch_guidance(platform::Device& device, const DeviceTensor& conditional,
 void launch_euler_step(platform::Device& device, const DeviceTensor& latents,
                        const DeviceTensor& velocity, float delta_sigma);
 
+struct BlendStep {
+  float noise_share = 0.0F;
+  float ratio = 0.0F;
+};
+
+// latents = ratio * latents + (1 - ratio) * (latents + noise_share * velocity), in place, F32
+// (schedulers/h3_schedule.h).
+void launch_blend_step(platform::Device& device, const DeviceTensor& latents,
+                       const DeviceTensor& velocity, const BlendStep& step);
+
 }  // namespace dlo::model

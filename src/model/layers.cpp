@@ -62,6 +62,10 @@ at::Tensor linear(const at::Tensor& input, const LinearWeights& weights) {
   return at::linear(input, as_dtype(weights.weight, dtype), as_dtype(weights.bias, dtype));
 }
 
+at::Tensor project(const at::Tensor& input, const at::Tensor& weight) {
+  return at::linear(input, as_dtype(weight, input.scalar_type()));
+}
+
 at::Tensor layer_norm(const at::Tensor& input, const LinearWeights& affine, double eps) {
   return as_dtype(wide_norm(input, widen(affine.weight), widen(affine.bias), eps),
                   input.scalar_type());

@@ -29,6 +29,9 @@ struct LinearWeights {
 
 [[nodiscard]] at::Tensor linear(const at::Tensor& input, const LinearWeights& weights);
 
+// A linear layer without a bias; `weight` is [out, in].
+[[nodiscard]] at::Tensor project(const at::Tensor& input, const at::Tensor& weight);
+
 // Over the last dimension, with an affine part.
 [[nodiscard]] at::Tensor layer_norm(const at::Tensor& input, const LinearWeights& affine,
                                     double eps);

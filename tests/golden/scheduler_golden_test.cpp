@@ -1,4 +1,4 @@
-// Goal: the flow-match Euler scheduler makes diffusers' tables and trajectories. Method: every
+// Goal: the schedulers make diffusers' tables and trajectories. Method: every
 // stored configuration, tables for 4, 6, 20 and 50 steps, trajectories of 6 and 20 with the
 // fixtures' stand-in network v = 0.3 x + 0.1 (t / 1000) w.
 
@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "model/schedulers/flow_match_euler.h"
+#include "model/schedulers/h3_schedule.h"
 #include "platform/posix/posix_file_system.h"
 #include "tests/golden/comparison.h"
 
@@ -50,6 +51,25 @@ GoldenTensor trajectory_of(const model::FlowSchedule& schedule, const GoldenTens
   return out;
 }
 
+// The stand-in network of the H3 schedules gets the time itself; the step is the schedule's own.
+GoldenTensor trajectory_of(const model::H3Schedule& schedule, const GoldenTensor& start,
+                           const GoldenTensor& w) {
+  const std::size_t steps = schedule.timesteps.size();
+  GoldenTensor out{{static_cast<std::int64_t>(steps) + 1}, start.values};
+  out.shape.insert(out.shape.end(), start.shape.begin(), start.shape.end());
+  std::vector<float> x = start.values;
+  for (std::size_t step = 0; step < steps; ++step) {
+    const float ratio = schedule.ratio(step);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const float velocity = 0.3F * x[i] + 0.1F * schedule.timesteps[step] * w.values[i];
+      const float clean = x[i] + schedule.noise_share(step) * velocity;
+      x[i] = ratio * x[i] + (1.0F - ratio) * clean;
+    }
+    out.values.insert(out.values.end(), x.begin(), x.end());
+  }
+  return out;
+}
+
 GoldenTensor row(const std::vector<float>& values) {
   return GoldenTensor{{static_cast<std::int64_t>(values.size())}, values};
 }
@@ -83,6 +103,40 @@ TEST_P(SchedulerGolden, TablesAndTrajectories_MatchWithinTolerance) {
   EXPECT_TRUE(comparison.not_compared.empty());
   EXPECT_TRUE(comparison.passed()) << comparison.text();
 }
+
+class H3ScheduleGolden : public testing::TestWithParam<double> {};
+
+TEST_P(H3ScheduleGolden, TablesAndTrajectories_MatchWithinTolerance) {
+  const std::string label = "h3_shift" + std::to_string(static_cast<int>(GetParam()));
+  const platform::PosixFileSystem files;
+  const platform::Path folder = fixtures() / "schedulers";
+  const GoldenTensors inputs = read_golden_tensors(files, folder / "inputs.safetensors").value();
+  const auto stored = read_golden_tensors(files, folder / "expected.safetensors").value();
+  GoldenTensors expected;
+  GoldenTensors computed;
+  for (const std::size_t points : {4U, 6U, 20U, 50U}) {
+    // A grid of n points has n - 1 steps.
+    const model::H3Schedule schedule = model::make_h3_schedule(GetParam(), points - 1);
+    const std::string suffix = "." + std::to_string(points);
+    computed[label + ".sigmas" + suffix] = row(schedule.sigmas);
+    computed[label + ".timesteps" + suffix] = row(schedule.timesteps);
+    computed[label + ".trajectory" + suffix] =
+        trajectory_of(schedule, inputs.at("x"), inputs.at("w"));
+  }
+  for (const auto& [name, tensor] : stored) {
+    if (name.starts_with(label + ".")) {
+      expected.emplace(name, tensor);
+    }
+  }
+  const Comparison comparison = compare(expected, computed);
+  EXPECT_EQ(comparison.compared.size(), 10U);
+  EXPECT_TRUE(comparison.passed()) << comparison.text();
+}
+
+INSTANTIATE_TEST_SUITE_P(H3, H3ScheduleGolden, testing::Values(12.0, 3.0),
+                         [](const auto& param_info) {
+                           return "Case" + std::to_string(param_info.index);
+                         });
 
 TEST(DynamicShift, TokenCounts_GiveThePipelinesMu) {
   const platform::PosixFileSystem files;
