@@ -55,11 +55,10 @@ void staged_load(benchmark::State& state) {
     chunks.push_back(staging->span().subspan(at, chunk_bytes));
   }
   const SoundTensors tensors;
-  hot_path::StagedTransfer transfer(
-      device,
-      std::make_shared<hot_path::ChunkPacker>(sources_of(file->span(), chunk_bytes), tensors,
-                                              device.clock(), &threads),
-      chunks);
+  hot_path::StagedTransfer transfer(device,
+                                    std::make_shared<hot_path::ChunkPacker>(
+                                        sources_of(file->span(), chunk_bytes), tensors, &threads),
+                                    chunks);
   const auto ready = device.create_event();
   const auto free = device.create_event();
   for ([[maybe_unused]] auto iteration : state) {

@@ -148,10 +148,6 @@ Traffic OffloadBackend::planned_traffic(const std::vector<std::uint64_t>& forwar
   return total;
 }
 
-Nanoseconds OffloadBackend::host_pack_time() const {
-  return state_->session.host_pack_time();
-}
-
 std::uint64_t OffloadBackend::repair_count() const {
   return state_->session.repair_count();
 }

@@ -92,8 +92,6 @@ class OffloadBackend {
   // What the copy ledger must show after `forwards[d]` complete walks of DiT d's ring: prime,
   // forwards and the repairs that happened. Blocks skipped by the caller are walks not completed.
   [[nodiscard]] Traffic planned_traffic(const std::vector<std::uint64_t>& forwards) const;
-  // Time that threads spent packing blocks from mapped files so far.
-  [[nodiscard]] Nanoseconds host_pack_time() const;
   // Loads that were not refills: group-first entries and skipped or repeated blocks.
   [[nodiscard]] std::uint64_t repair_count() const;
   // Steps in the order they were taken: "prepare", "vote", "agree", "share inputs", "commit",

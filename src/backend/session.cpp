@@ -97,9 +97,8 @@ Status Session::prepare_host() {
   if (!sources.ok()) {
     return sources.refusal();
   }
-  packer_ =
-      std::make_shared<hot_path::ChunkPacker>(std::move(sources).value(), request_.host_tensors,
-                                              request_.device.clock(), request_.pack_workers);
+  packer_ = std::make_shared<hot_path::ChunkPacker>(std::move(sources).value(),
+                                                    request_.host_tensors, request_.pack_workers);
   return {};
 }
 
@@ -384,10 +383,6 @@ std::uint64_t Session::repair_count() const {
 
 std::uint64_t Session::stage_count() const {
   return resident_group_ ? resident_group_->load_count() : past_stage_count_;
-}
-
-Nanoseconds Session::host_pack_time() const {
-  return packer_ != nullptr ? packer_->packed_time() : 0;
 }
 
 }  // namespace dlo::backend

@@ -76,7 +76,6 @@ class Session {
   [[nodiscard]] std::uint64_t repair_count() const;
   // How often load_residents() loaded, so far.
   [[nodiscard]] std::uint64_t stage_count() const;
-  [[nodiscard]] Nanoseconds host_pack_time() const;
   [[nodiscard]] const BackendRequest& request() const { return request_; }
 
   void step(std::string name) { steps_.push_back(std::move(name)); }

@@ -20,10 +20,9 @@ constexpr std::uint64_t kPieceBytes = kMiB;
 }  // namespace
 
 ChunkPacker::ChunkPacker(StagedSources sources, const contracts::HostTensors& tensors,
-                         platform::Clock& clock, platform::Executor* workers)
+                         platform::Executor* workers)
     : sources_(std::move(sources)),
       tensors_(tensors),
-      clock_(clock),
       workers_(workers),
       piece_task_([this](std::size_t piece) { pack_piece(piece); }) {
   for (const auto& ring : sources_) {
@@ -38,7 +37,6 @@ void ChunkPacker::pack(const Job& job) {
   if (cancelled_.load()) {
     return;
   }
-  const Nanoseconds begin = clock_.now();
   job_ = job;
   const auto pieces = static_cast<std::size_t>(ceil_divide(job.destination.size(), kPieceBytes));
   if (workers_ != nullptr) {
@@ -48,7 +46,6 @@ void ChunkPacker::pack(const Job& job) {
       pack_piece(piece);
     }
   }
-  packed_time_.fetch_add(clock_.now() - begin);
   if (!cancelled_.load() && !tensors_.intact()) {
     throw RunError(
         refuse(codes::kMappingTruncated,

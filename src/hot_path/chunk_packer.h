@@ -1,21 +1,19 @@
 // Owns: ChunkPacker, which fills staging chunks from the mapped sources of blocks, on the pack
-// stream's thread and with the help of an executor's workers, and counts the time that it takes.
+// stream's thread and with the help of an executor's workers.
 // Must not own: staging memory (backend), the order of chunks (staged_transfer.h), the mapping.
-// Threading: pack() is called by one thread at a time, the pack stream's; cancel() and
-// packed_time() by any. Allocates nothing after construction. Failure: pack() throws RunError
-// mapping_truncated when a source shrank under it, or what the executor throws; as a stream's task
-// it thereby fails the device.
+// Threading: pack() is called by one thread at a time, the pack stream's; cancel() by any.
+// Allocates nothing after construction. Failure: pack() throws RunError mapping_truncated when a
+// source shrank under it, or what the executor throws; as a stream's task it thereby fails the
+// device.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <vector>
 
-#include "base/deadline.h"
 #include "contracts/block_layout.h"
 #include "contracts/host_tensors.h"
 #include "hot_path/pack_table.h"
-#include "platform/clock.h"
 #include "platform/executor.h"
 
 namespace dlo::hot_path {
@@ -40,9 +38,9 @@ class ChunkPacker {
     ByteSpan destination;  // as long as the chunk
   };
 
-  // `tensors`, `clock` and `workers` outlive every call of pack(); `workers` may be null: the pack
+  // `tensors` and `workers` outlive every call of pack(); `workers` may be null: the pack
   // stream's thread then packs alone.
-  ChunkPacker(StagedSources sources, const contracts::HostTensors& tensors, platform::Clock& clock,
+  ChunkPacker(StagedSources sources, const contracts::HostTensors& tensors,
               platform::Executor* workers);
   ChunkPacker(const ChunkPacker&) = delete;
   ChunkPacker& operator=(const ChunkPacker&) = delete;
@@ -53,20 +51,16 @@ class ChunkPacker {
   // Jobs still to come return at once, and one that runs ends after the piece it is at: what they
   // would read may go.
   void cancel() noexcept { cancelled_.store(true); }
-  // Time spent in pack() so far.
-  [[nodiscard]] Nanoseconds packed_time() const { return packed_time_.load(); }
 
  private:
   void pack_piece(std::size_t piece) const;
 
   StagedSources sources_;
   const contracts::HostTensors& tensors_;
-  platform::Clock& clock_;
   platform::Executor* workers_;
   std::function<void(std::size_t)> piece_task_;  // made once: handing it out allocates nothing
   Job job_;
   std::atomic<bool> cancelled_{false};
-  std::atomic<Nanoseconds> packed_time_{0};
 };
 
 }  // namespace dlo::hot_path

@@ -52,7 +52,7 @@ class StagedBlocks {
 
   [[nodiscard]] std::unique_ptr<hot_path::StagedTransfer> make_transfer(
       platform::Device& device, platform::Executor* workers) {
-    packer = std::make_shared<hot_path::ChunkPacker>(sources_, tensors, device.clock(), workers);
+    packer = std::make_shared<hot_path::ChunkPacker>(sources_, tensors, workers);
     return std::make_unique<hot_path::StagedTransfer>(device, packer, chunks_);
   }
 
