@@ -55,6 +55,7 @@ Status make_transformers(const PipelineDescription& description, const ModelOpti
       return made.refusal();
     }
     own.ring += 1 + static_cast<std::int32_t>((*made)->child_rings().size());
+    pipeline.offload_plan.resident_dit_paths.insert((*made)->spec().name);
     pipeline.transformers.push_back(std::move(made).value());
   }
   return {};

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "contracts/offload_plan.h"
 #include "model/model_factory.h"
 #include "model/sampler.h"
 
@@ -36,6 +37,8 @@ struct DitPipeline {
   // to the transformers.
   std::function<Result<std::unique_ptr<Sampler>>(const SampleRequest&)> make_sampler;
   std::vector<std::string> notes;  // what was substituted, one sentence each
+  // Every transformer denoises, so each may keep leading blocks; the rest is the family's.
+  contracts::OffloadPlan offload_plan;
 };
 
 // The family of the first transformer's class. `options.component` and `options.ring` are filled in

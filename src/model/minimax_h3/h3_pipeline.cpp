@@ -68,6 +68,8 @@ Result<DitPipeline> make_h3_pipeline(const PipelineDescription& description,
                   "model_index.json", "use a MiniMax-H3 checkpoint, which has one");
   }
   DitPipeline pipeline;
+  // Streamed whatever its size: the reference's plan names it.
+  pipeline.offload_plan.offload_submodules = {{"token_refiner", "blocks"}};
   if (auto made = make_transformers(description, options, make_h3, pipeline); !made) {
     return made.refusal();
   }
