@@ -102,6 +102,15 @@ TEST(WanGolden, AttentionInChunksOfSevenQueries_MatchesWithinTolerance) {
   EXPECT_TRUE(comparison.passed()) << comparison.text();
 }
 
+TEST(WanGolden, FusedProjections_MatchWithinTolerance) {
+  model::ModelOptions options;
+  options.fused_projections = true;
+  for (const char* folder : {"wan_tiny", "wan_odd_shape"}) {
+    const Comparison comparison = compare_folder(fixtures() / folder, Storage::kAsOnDisk, options);
+    EXPECT_TRUE(comparison.passed()) << comparison.text();
+  }
+}
+
 // BF16 arithmetic, against diffusers' own run in bf16.
 model::ModelOptions bf16_options(model::AttentionBackend attention) {
   model::ModelOptions options;

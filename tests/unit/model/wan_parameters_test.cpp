@@ -4,63 +4,20 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-#include <sstream>
 #include <string>
 
 #include "base/codes.h"
 #include "base/json.h"
 #include "model/model_factory.h"
-#include "platform/posix/posix_file_system.h"
+#include "tests/unit/model/listing.h"
 #include "tests/unit/model/tiny_wan.h"
 
 namespace dlo::model {
 namespace {
 
-struct Listed {
-  std::string dtype;
-  std::string shape;
-
-  friend bool operator==(const Listed&, const Listed&) = default;
-};
-using Listing = std::map<std::string, Listed>;
-
-// `name TAB dtype TAB [a,b]` a line.
-Listing read_listing(const std::string& file) {
-  const platform::PosixFileSystem files;
-  const platform::Path path = platform::Path(DLO_GOLDEN_FIXTURES) / "names" / file;
-  std::istringstream lines(files.read_text(path, kMiB).value());
-  Listing listing;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::string name;
-    Listed listed;
-    fields >> name >> listed.dtype >> listed.shape;
-    listing.emplace(name, listed);
-  }
-  return listing;
-}
-
-std::string compact(const Shape& shape) {
-  std::string text = shape_text(shape);
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  return text;
-}
-
-Listing listing_of(const DitModel& model) {
-  contracts::ParameterTable table;
-  table.dits.push_back(model.spec());
-  contracts::check_table(table);
-  const std::size_t prefix = std::string("transformer.").size();
-  Listing listing;
-  for (const auto* spec : table.tensors()) {
-    EXPECT_TRUE(spec->name.starts_with("transformer."));
-    listing.emplace(spec->name.substr(prefix),
-                    Listed{std::string(dtype_name(spec->dtype)), compact(spec->shape)});
-  }
-  return listing;
-}
+using test::Listing;
+using test::listing_of;
+using test::read_listing;
 
 std::unique_ptr<DitModel> published(std::int64_t heads, std::int64_t ffn, std::int64_t blocks,
                                     const ModelOptions& options = {}) {
@@ -118,6 +75,20 @@ TEST(WanParameters, ComponentName_PrefixesEveryTensor) {
   const auto model = test::make_tiny_wan(1, options);
   EXPECT_EQ(model->spec().name, "transformer_2");
   EXPECT_EQ(model->spec().blocks[0].tensors[1].name, "transformer_2.blocks.0.attn1.to_q.weight");
+}
+
+TEST(WanParameters, FusedProjections_StackTheSelfAttentionAlone) {
+  ModelOptions options;
+  options.fused_projections = true;
+  const auto model = make_wan(test::tiny_wan_config(2), options).value();
+  const auto& spec = model->spec();
+  EXPECT_EQ(spec.blocks[0].tensors.size(), 23U);
+  EXPECT_EQ(spec.blocks[0].tensors[1].name, "transformer.blocks.0.attn1.to_qkv.weight");
+  EXPECT_EQ(spec.loading.recipes.size(), 4U);
+  const auto& recipe = spec.loading.recipes.at("transformer.blocks.1.attn1.to_qkv.bias");
+  ASSERT_EQ(recipe.copies.size(), 3U);
+  EXPECT_EQ(recipe.copies[2].source_key, "blocks.1.attn1.to_v.bias");
+  EXPECT_TRUE(contracts::check_recipe(recipe, {72}).ok());
 }
 
 struct BadConfig {

@@ -173,9 +173,9 @@ Bytes block_output(const BlockViews& views) {
   };
   const WanConditioning conditioning{seeded("text", {2, 7, 24}), seeded("time", {2, 1, 6, 24}),
                                      make_wan_rope(config, {3, 2, 5})};
-  const at::Tensor out = wan_block(config, {}, views, conditioning, seeded("hidden", {2, 30, 24}),
-                                   TapView(nullptr))
-                             .contiguous();
+  const at::Tensor out =
+      wan_block(config, {}, views, conditioning, seeded("hidden", {2, 30, 24}), TapView(nullptr))
+          .contiguous();
   const auto* data = static_cast<const std::byte*>(out.const_data_ptr());
   return {data, data + out.nbytes()};
 }
