@@ -30,7 +30,6 @@ constexpr std::array kCodeList = {
                 "online quantization needs the ordinary loader"},
     CodeMeaning{codes::kCheckpointPlanIncompatible,
                 "the checkpoint cannot back the weights as it lies on disk"},
-    CodeMeaning{codes::kCheckpointMmapDisabled, "dlo_checkpoint_mmap is off"},
     CodeMeaning{codes::kUnknownOption, "an option has a name that nothing reads"},
     CodeMeaning{codes::kInvalidValue, "an option has a value of the wrong type or range"},
     CodeMeaning{codes::kNotInThisProduct, "the reference has it, this product does not"},

@@ -32,7 +32,6 @@ inline constexpr std::string_view kUnsupportedHsdp = "unsupported_hsdp";
 inline constexpr std::string_view kUnsupportedOnlineQuantization =
     "unsupported_online_quantization";
 inline constexpr std::string_view kCheckpointPlanIncompatible = "checkpoint_plan_incompatible";
-inline constexpr std::string_view kCheckpointMmapDisabled = "checkpoint_mmap_disabled";
 
 // Configuration beyond the rule table.
 inline constexpr std::string_view kUnknownOption = "unknown_option";

@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "base/codes.h"
 #include "host_weights/preflight.h"
 
 namespace dlo::host_weights {
@@ -13,18 +12,6 @@ namespace {
 
 using contracts::BlockSpec;
 
-PreflightRequest preflight_request(const WeightLoadRequest& request) {
-  PreflightRequest preflight;
-  preflight.dits = request.dits;
-  preflight.sources = request.sources;
-  preflight.model_path = request.model_path;
-  preflight.remap_key = request.remap_key;
-  preflight.tensor_parallel_size = request.tensor_parallel_size;
-  preflight.use_hsdp = request.use_hsdp;
-  preflight.online_quantization = request.online_quantization;
-  return preflight;
-}
-
 // A plan, or why there is none; without offload nobody asks.
 void find_plan(const platform::FileSystem& files, const WeightLoadRequest& request,
                WeightLoadResult& result) {
@@ -32,8 +19,6 @@ void find_plan(const platform::FileSystem& files, const WeightLoadRequest& reque
     return;
   }
   if (!request.map_checkpoint) {
-    result.fallback = refuse(codes::kCheckpointMmapDisabled, "the ordinary loader was asked for",
-                             "dlo_checkpoint_mmap", "switch it on to map the checkpoint");
     result.events.push_back("preflight: not asked");
     return;
   }
@@ -76,6 +61,18 @@ Status run_step(const char* name, const LoadHooks::Step& step, EditableTensors& 
 }
 
 }  // namespace
+
+PreflightRequest preflight_request(const WeightLoadRequest& request) {
+  PreflightRequest preflight;
+  preflight.dits = request.dits;
+  preflight.sources = request.sources;
+  preflight.model_path = request.model_path;
+  preflight.remap_key = request.remap_key;
+  preflight.tensor_parallel_size = request.tensor_parallel_size;
+  preflight.use_hsdp = request.use_hsdp;
+  preflight.online_quantization = request.online_quantization;
+  return preflight;
+}
 
 Status run_final_steps(const LoadHooks& hooks, bool callbacks, bool post_load,
                        EditableTensors& tensors, std::vector<std::string>& events) {

@@ -20,6 +20,7 @@
 #include "host_weights/component_source.h"
 #include "host_weights/editable_tensors.h"
 #include "host_weights/ordinary_loader.h"
+#include "host_weights/preflight.h"
 #include "platform/device.h"
 #include "platform/executor.h"
 #include "platform/file_system.h"
@@ -51,10 +52,13 @@ struct WeightLoadRequest {
   LoadHooks hooks;
 };
 
+// What the preflight of such a load is asked.
+[[nodiscard]] PreflightRequest preflight_request(const WeightLoadRequest& request);
+
 struct WeightLoadResult {
   contracts::PlanHolder plan;               // holds one when the DiTs were not loaded
   std::unique_ptr<PrivateTensors> tensors;  // all that were loaded
-  std::optional<Refusal> fallback;          // why DLO's DiTs were loaded ordinarily
+  std::optional<Refusal> fallback;          // the preflight's no, where it was asked
   LoadReport report;
   std::vector<std::string> events;  // "preflight: planned", "load", "post_load", ...
 };

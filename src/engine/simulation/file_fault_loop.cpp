@@ -6,7 +6,7 @@
 
 #include "base/codes.h"
 #include "base/sha256.h"
-#include "host_weights/ordinary_loader.h"
+#include "host_weights/plan_consumer.h"
 #include "host_weights/safetensors/inspect.h"
 #include "host_weights/seeded_checkpoint/seeded_checkpoint.h"
 #include "platform/fault/fail_nth.h"
@@ -26,6 +26,14 @@ constexpr const char* kPreset = "wan_tiny";
 constexpr std::uint64_t kSeed = 7;
 // Two shard files and their index.
 constexpr std::uint64_t kShardBytes = 100 * kKiB;
+constexpr std::uint64_t kNever = UINT64_MAX;
+
+// A plan that strikes nothing: an executor without any rule would not count its calls.
+FaultPlan undisturbed() {
+  platform::FaultRule rule;
+  rule.nth = kNever;
+  return {.rules = {rule}};
+}
 
 // The seams of one run, with its faults.
 struct FaultySeams {
@@ -72,20 +80,23 @@ class FileLoop {
   explicit FileLoop(const FileLoopSeams& seams)
       : seams_(seams), target_(seams.folder / "made"), kept_(seams.folder / "kept") {
     const auto preset = host_weights::wan_preset(kPreset);
+    dit_.name = "transformer";
     for (const auto& tensor : host_weights::wan_tensors(preset->shape)) {
-      specs_.push_back({"transformer." + tensor.name,
-                        contracts::TensorKind::kParameter,
-                        DType::kF32,
-                        tensor.shape,
-                        {}});
+      dit_.non_block.tensors.push_back({"transformer." + tensor.name,
+                                        contracts::TensorKind::kParameter,
+                                        DType::kF32,
+                                        tensor.shape,
+                                        {}});
     }
     require_ok(make(seams_.files, seams_.executor, kept_));
     wanted_folder_ = folder_digest(kept_);
     auto read = read_all(seams_.files, seams_.executor, *seams_.make_device());
     require(read.ok(), "a checkpoint cannot be read without faults");
     wanted_tensors_ = *read;
+    wanted_mapped_ = *read_mapped(seams_.files, seams_.executor, *seams_.make_device()).digest;
     // Which calls there are at all.
-    for (const auto& verdict : {write_once({}), read_once({})}) {
+    const auto steady = undisturbed();
+    for (const auto& verdict : {write_once(steady), read_once(steady), map_once(steady)}) {
       require(verdict.ok(), "a checkpoint cannot be made twice");
     }
   }
@@ -103,6 +114,7 @@ class FileLoop {
         rule.code = code;
         fail(rule, "writing", counts, [this](const FaultPlan& plan) { return write_once(plan); });
         fail(rule, "reading", counts, [this](const FaultPlan& plan) { return read_once(plan); });
+        fail(rule, "mapping", counts, [this](const FaultPlan& plan) { return map_once(plan); });
       }
     }
     fail_removals(counts);
@@ -183,28 +195,94 @@ class FileLoop {
   }
 
   SimulatedVerdict read_once(const FaultPlan& plan) {
+    return check_reader(
+        plan,
+        [this](const platform::FileSystem& files, platform::Executor& executor,
+               platform::Device& device) -> Result<std::string> {
+          const auto read = read_all(files, executor, device);
+          return read.ok() ? Result<std::string>(*read == wanted_tensors_ ? "" : "wrong bytes")
+                           : read;
+        });
+  }
+
+  // A failure of the preflight is answered by the ordinary loader, any other one ends the start-up.
+  SimulatedVerdict map_once(const FaultPlan& plan) {
+    bool fell_back = false;
+    auto verdict = check_reader(
+        plan,
+        [&](const platform::FileSystem& files, platform::Executor& executor,
+            platform::Device& device) -> Result<std::string> {
+          const auto mapped = read_mapped(files, executor, device);
+          fell_back = mapped.fell_back;
+          return mapped.digest.ok()
+                     ? Result<std::string>(*mapped.digest == wanted_mapped_ ? "" : "wrong bytes")
+                     : mapped.digest;
+        });
+    const auto& rank = verdict.ranks.front();
+    if (verdict.ok() && rank.code.empty() && (rank.strike_count > 0) != fell_back) {
+      verdict.violation = fell_back ? "the ordinary loader was used without a failure"
+                                    : "a failing call went unnoticed";
+    }
+    return verdict;
+  }
+
+  // `read` gives a refusal, or what is wrong with what it read.
+  template <typename Read>
+  SimulatedVerdict check_reader(const FaultPlan& plan, const Read& read) {
     FaultySeams faulty(seams_, plan);
     const auto device =
         std::make_unique<platform::FaultingDevice>(seams_.make_device(), faulty.injector);
-    bool differs = false;
+    std::string wrong;
     const Status status = guarded([&]() -> Status {
-      const auto read = read_all(faulty.files, faulty.executor, *device);
-      if (!read.ok()) {
-        return read.refusal();
+      const auto seen = read(faulty.files, faulty.executor, *device);
+      if (!seen.ok()) {
+        return seen.refusal();
       }
-      differs = *read != wanted_tensors_;
+      wrong = *seen;
       return {};
     });
     note_strike(plan, faulty.injector);
     auto verdict = verdict_of(status, faulty.injector);
-    if (verdict.ok() && differs) {
-      verdict.violation = "a reader gives wrong bytes";
+    if (verdict.ok() && !wrong.empty()) {
+      verdict.violation = "a reader gives " + wrong;
     }
     if (verdict.ok() && (device->device_memory().now_bytes + device->pinned_memory().now_bytes +
                          device->pageable_memory().now_bytes) > 0) {
       verdict.violation = "buffers are left after loading";
     }
     return verdict;
+  }
+
+  struct MappedRead {
+    Result<std::string> digest;  // over all tensors
+    bool fell_back = false;
+  };
+
+  // Through preflight, plan and mapping, or what the loader does in their place.
+  MappedRead read_mapped(const platform::FileSystem& files, platform::Executor& executor,
+                         platform::Device& device) const {
+    host_weights::WeightLoadRequest request;
+    request.dits = {&dit_};
+    request.sources = {{kept_, "transformer", "transformer.", {}}};
+    auto loaded = host_weights::load_weights(files, device, executor, request);
+    if (!loaded.ok()) {
+      return {loaded.refusal()};
+    }
+    std::unique_ptr<contracts::HostTensors> tensors = std::move(loaded->tensors);
+    if (loaded->plan.holds_plan()) {
+      auto mapped = host_weights::consume_plan(files, device, loaded->plan.take(),
+                                               {request.dits, nullptr, {}}, loaded->events);
+      if (!mapped.ok()) {
+        return {mapped.refusal()};
+      }
+      tensors = std::move(mapped).value();
+    }
+    Sha256 digest;
+    for (const auto& spec : dit_.non_block.tensors) {
+      tensors->for_each_run(spec.name,
+                            [&](std::uint64_t, ConstByteSpan run) { digest.update(run); });
+    }
+    return {digest.hex_digest(), loaded->fallback.has_value()};
   }
 
   // One digest over all tensors, each read on both ways.
@@ -220,14 +298,14 @@ class FileLoop {
     }
     host_weights::LoadRequest load;
     load.sources = {{kept_, "transformer", "transformer.", {}}};
-    for (const auto& spec : specs_) {
+    for (const auto& spec : dit_.non_block.tensors) {
       load.tensors.push_back(&spec);
     }
     const auto loaded = host_weights::load_ordinary(files, device, executor, load);
     if (!loaded.ok()) {
       return loaded.refusal();
     }
-    for (const auto& spec : specs_) {
+    for (const auto& spec : dit_.non_block.tensors) {
       digest.update(loaded->tensors->view(spec.name).bytes);
     }
     return digest.hex_digest();
@@ -251,7 +329,7 @@ class FileLoop {
 
   // Whether the loop goes on: the first rule's n-th call was made.
   void note_strike(const FaultPlan& plan, const platform::FaultInjector& injector) {
-    if (!plan.rules.empty()) {
+    if (plan.rules.front().nth != kNever) {
       struck_ = injector.call_count(plan.rules.front().call) >= plan.rules.front().nth;
       return;
     }
@@ -263,9 +341,10 @@ class FileLoop {
   const FileLoopSeams& seams_;
   Path target_;
   Path kept_;
-  std::vector<contracts::TensorSpec> specs_;
+  contracts::DitSpec dit_;  // without blocks: a loader knows none
   std::string wanted_folder_;
   std::string wanted_tensors_;
+  std::string wanted_mapped_;
   FaultSummary summary_;
   std::map<SeamCall, std::uint64_t> calls_;  // of an undisturbed writer and reader
   bool struck_ = false;

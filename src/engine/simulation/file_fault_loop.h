@@ -1,8 +1,9 @@
 // Owns: the fail-the-n-th loop over what works on files: making a seeded checkpoint, and reading it
-// again through preflight of its index, mapping, ordinary loading and digests.
+// again, ordinarily with digests and through preflight, plan and mapping.
 // Must not own: the file system or the folder (given), the books (fault_summary.h).
 // Oracles: a checkpoint appears whole, with the bytes of one made without faults, or not at all,
-// and nothing lies beside it; a reader gives the digests of an undisturbed one, or one name. A call
+// and nothing lies beside it; a reader gives the digests of an undisturbed one, or one name; what
+// the preflight meets ends in the ordinary loader, with equal bytes. A call
 // that says "there is no such file" is an answer, not a failure: any name may follow from it.
 // Threading: one caller. Failure: booked; LogicError when not even an undisturbed run works.
 #pragma once

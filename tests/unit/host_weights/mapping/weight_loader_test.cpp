@@ -132,11 +132,12 @@ TEST_F(WeightLoaderTest, PreflightSaysNo_TheReasonIsReportedAndEverythingIsLoade
   EXPECT_EQ(calls_.size(), 5U);
 }
 
-TEST_F(WeightLoaderTest, MappingSwitchedOff_IsAFallbackWithItsOwnCode) {
+TEST_F(WeightLoaderTest, MappingSwitchedOff_IsWhatWasAskedForAndNoFallback) {
   request_.map_checkpoint = false;
   const auto loaded = load();
   ASSERT_TRUE(loaded.ok());
-  EXPECT_EQ(loaded->fallback->code, codes::kCheckpointMmapDisabled);
+  EXPECT_FALSE(loaded->fallback.has_value());
+  EXPECT_EQ(loaded->events.front(), "preflight: not asked");
   EXPECT_TRUE(loaded->tensors->holds(kNorm));
 }
 
