@@ -50,15 +50,15 @@ void staged_load(benchmark::State& state) {
   const auto file = bench.host_buffer(kBlocks * kBlockBytes, /*pinned=*/false);
   const auto staging = bench.host_buffer(kStagingBytes, /*pinned=*/true);
   const auto slot = bench.device_buffer(kBlockBytes);
-  std::vector<ByteSpan> chunks;
+  hot_path::StagingRing ring;
   for (std::uint64_t at = 0; at < kStagingBytes; at += chunk_bytes) {
-    chunks.push_back(staging->span().subspan(at, chunk_bytes));
+    ring.chunks.push_back(staging->span().subspan(at, chunk_bytes));
   }
   const SoundTensors tensors;
   hot_path::StagedTransfer transfer(device,
                                     std::make_shared<hot_path::ChunkPacker>(
                                         sources_of(file->span(), chunk_bytes), tensors, &threads),
-                                    chunks);
+                                    ring);
   const auto ready = device.create_event();
   const auto free = device.create_event();
   for ([[maybe_unused]] auto iteration : state) {

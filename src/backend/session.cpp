@@ -138,8 +138,10 @@ Status Session::allocate() {
 void Session::build_transfer() {
   auto& device = request_.device;
   if (staging_store_) {
-    transfer_ =
-        std::make_unique<hot_path::StagedTransfer>(device, packer_, staging_store_->chunks());
+    transfer_ = std::make_unique<hot_path::StagedTransfer>(
+        device, packer_,
+        hot_path::StagingRing{staging_store_->chunks(), plan_.memory.host_pinned,
+                              request_.timeout});
   } else if (plan_.effective.transfer == contracts::Transfer::kAllGather) {
     transfer_ = std::make_unique<hot_path::AllGatherTransfer>(device, *request_.weight_communicator,
                                                               host_store_->sources(plan_),

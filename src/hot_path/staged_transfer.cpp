@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "platform/clock.h"
+
 namespace dlo::hot_path {
 
 using platform::OpLabel;
@@ -9,17 +11,31 @@ using platform::Site;
 using platform::StreamKind;
 
 StagedTransfer::StagedTransfer(platform::Device& device, std::shared_ptr<ChunkPacker> packer,
-                               const std::vector<ByteSpan>& staging)
-    : device_(device), packer_(std::move(packer)) {
-  require(!staging.empty(), "a staged transfer needs at least one staging chunk");
-  for (const auto& span : staging) {
+                               const StagingRing& staging)
+    : device_(device),
+      pinned_(staging.pinned),
+      timeout_(staging.timeout),
+      packer_(std::move(packer)) {
+  require(!staging.chunks.empty(), "a staged transfer needs at least one staging chunk");
+  for (const auto& span : staging.chunks) {
     staging_.push_back(StagingChunk{span, device.create_event(), device.create_event()});
   }
   for (const auto& ring : packer_->sources()) {
     for (const auto& block : ring) {
-      require(block.shard.largest_piece_bytes() <= staging.front().size(),
+      require(block.shard.largest_piece_bytes() <= staging.chunks.front().size(),
               "a staging chunk is smaller than the largest piece");
     }
+  }
+}
+
+void StagedTransfer::await_packed(const StagingChunk& staging, const OpLabel& label) {
+  device_.wait(StreamKind::kCopy, staging.packed, label);
+  if (pinned_) {
+    return;
+  }
+  const auto deadline = Deadline::after(device_.clock().now(), timeout_);
+  if (auto packed = device_.wait_host(staging.packed, deadline, label); !packed.ok()) {
+    throw RunError(packed.refusal());
   }
 }
 
@@ -42,7 +58,7 @@ void StagedTransfer::load(const BlockLoad& load) {
         },
         at_chunk(Site::kPack));
     device_.record(staging.packed, StreamKind::kPack, at_chunk(Site::kPackedRecord));
-    device_.wait(StreamKind::kCopy, staging.packed, at_chunk(Site::kPackedWait));
+    await_packed(staging, at_chunk(Site::kPackedWait));
     device_.copy_to_device(StreamKind::kCopy,
                            load.slot_span.subspan(chunks[c].block_offset_bytes, host.size()), host,
                            load.label(Site::kH2d, static_cast<std::int32_t>(c)));

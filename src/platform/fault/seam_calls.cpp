@@ -84,7 +84,7 @@ std::vector<std::string> list_sites() {
       {SeamCall::kCopyToDevice, {"placement", "h2d", "model"}},
       {SeamCall::kCopyToHost, {"output"}},
       {SeamCall::kLaunch, {"compute", "model", "gather", "pack"}},
-      {SeamCall::kWaitHost, {"drain", "output"}},
+      {SeamCall::kWaitHost, {"packed_wait", "drain", "output"}},
       {SeamCall::kSynchronize, {"all streams"}},
       {SeamCall::kMakeControlGroup, {"weight control"}},
       {SeamCall::kMakeCommunicator, {"weights"}},

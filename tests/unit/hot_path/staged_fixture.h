@@ -28,7 +28,7 @@ class StagedBlocks {
   // Blocks of those sizes (multiples of 256), the last 100 bytes of each padding.
   StagedBlocks(const std::vector<std::uint64_t>& block_bytes, std::uint64_t chunk_bytes,
                std::size_t chunk_count)
-      : staging_(chunk_bytes * chunk_count) {
+      : chunk_bytes_(chunk_bytes), chunk_count_(chunk_count) {
     auto& blocks = sources_.emplace_back();
     for (std::size_t b = 0; b < block_bytes.size(); ++b) {
       const auto bytes = block_bytes[b];
@@ -45,15 +45,23 @@ class StagedBlocks {
       blocks.push_back({hot_path::PackTable(std::move(runs), bytes),
                         contracts::ShardLayout(bytes, 1, chunk_bytes)});
     }
-    for (std::size_t c = 0; c < chunk_count; ++c) {
-      chunks_.push_back(ByteSpan(staging_).subspan(c * chunk_bytes, chunk_bytes));
-    }
   }
 
-  [[nodiscard]] std::unique_ptr<hot_path::StagedTransfer> make_transfer(
-      platform::Device& device, platform::Executor* workers) {
+  // With a staging ring of the device's memory.
+  [[nodiscard]] std::unique_ptr<hot_path::StagedTransfer> make_transfer(platform::Device& device,
+                                                                        platform::Executor* workers,
+                                                                        bool pinned = true) {
+    constexpr auto kPurpose = platform::MemoryPurpose::kStaging;
+    const auto bytes = chunk_bytes_ * chunk_count_;
+    staging_ = (pinned ? device.allocate_pinned(bytes, kPurpose)
+                       : device.allocate_pageable(bytes, kPurpose))
+                   .value();
+    hot_path::StagingRing ring{{}, pinned};
+    for (std::size_t c = 0; c < chunk_count_; ++c) {
+      ring.chunks.push_back(staging_->span().subspan(c * chunk_bytes_, chunk_bytes_));
+    }
     packer = std::make_shared<hot_path::ChunkPacker>(sources_, tensors, workers);
-    return std::make_unique<hot_path::StagedTransfer>(device, packer, chunks_);
+    return std::make_unique<hot_path::StagedTransfer>(device, packer, ring);
   }
 
   // What the slot must hold.
@@ -75,8 +83,9 @@ class StagedBlocks {
 
   std::vector<std::unique_ptr<std::vector<std::byte>>> files_;
   hot_path::StagedSources sources_;
-  std::vector<std::byte> staging_;
-  std::vector<ByteSpan> chunks_;
+  std::uint64_t chunk_bytes_;
+  std::size_t chunk_count_;
+  std::unique_ptr<platform::HostBuffer> staging_;
 };
 
 }  // namespace dlo::test

@@ -151,6 +151,45 @@ TEST(StagedTransfer, PackStreamThatIsHeldUp_DoesNotHoldUpTheLaunchingThread) {
   EXPECT_EQ(slot.bytes(4096), blocks.expected(0));
 }
 
+// An accelerator's runtime may read pageable memory when a copy is issued.
+TEST(StagedTransfer, PageableStaging_IsCopiedOnlyOnceItIsPacked) {
+  SlotOnCpu slot(4096);
+  StagedBlocks blocks({4096}, 512, 2);
+  const auto transfer = blocks.make_transfer(*slot.device, nullptr, /*pinned=*/false);
+  transfer->load(slot.load(0, 4096));
+  ASSERT_TRUE(slot.wait().ok());
+  EXPECT_EQ(slot.bytes(4096), blocks.expected(0));
+
+  test::RecordingDevice recording;
+  const auto recorded = blocks.make_transfer(recording, nullptr, /*pinned=*/false);
+  const auto target = recording.allocate_device(4096, platform::MemoryPurpose::kSlot).value();
+  recorded->load(BlockLoad{0, 0, 0, target->span(), {90}, {91}});
+  std::size_t host_waits = 0;
+  for (std::size_t i = 0; i + 1 < recording.log().size(); ++i) {
+    const auto& op = recording.log()[i];
+    if (op.kind == OpKind::kWait && op.label.site == Site::kPackedWait &&
+        recording.log()[i + 1].kind == OpKind::kCopy) {
+      ++host_waits;
+      EXPECT_EQ(recording.log()[i - 1].label.site, Site::kPackedWait) << "the stream waits too";
+    }
+  }
+  EXPECT_EQ(host_waits, 8U);
+}
+
+TEST(StagedTransfer, PageableStagingOfAFailedDevice_ThrowsItsCode) {
+  test::RecordingDevice device;
+  StagedBlocks blocks({1024}, 512, 2);
+  const auto transfer = blocks.make_transfer(device, nullptr, /*pinned=*/false);
+  const auto slot = device.allocate_device(1024, platform::MemoryPurpose::kSlot).value();
+  device.fail(refuse(codes::kCopyFailed, "broken link", "copy", "none"));
+  try {
+    transfer->load(BlockLoad{0, 0, 0, slot->span(), {90}, {91}});
+    FAIL() << "load() went on over a failed device";
+  } catch (const RunError& error) {
+    EXPECT_EQ(error.code(), codes::kCopyFailed);
+  }
+}
+
 TEST(StagedTransfer, FileThatShrinks_FailsTheDeviceByNameWithItsBlock) {
   SlotOnCpu slot(1024);
   StagedBlocks blocks({1024, 1024}, 256, 2);
@@ -186,7 +225,7 @@ TEST(StagedTransfer, ChunkLargerThanTheRings_IsALogicError) {
   StagedBlocks blocks({1024}, 512, 2);
   static_cast<void>(blocks.make_transfer(device, nullptr));
   std::vector<std::byte> small(256);
-  EXPECT_THROW(StagedTransfer(device, blocks.packer, {ByteSpan(small)}), LogicError);
+  EXPECT_THROW(StagedTransfer(device, blocks.packer, {{ByteSpan(small)}}), LogicError);
   EXPECT_THROW(StagedTransfer(device, blocks.packer, {}), LogicError);
 }
 
