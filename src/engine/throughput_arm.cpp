@@ -29,7 +29,7 @@ RunRequest with_options(RunRequest request, const config::OffloadOptions& option
 
 ThroughputArm::ThroughputArm(const RunEnvironment& environment, const RunRequest& base,
                              const config::OffloadOptions& options, const comm::Topology& topology,
-                             std::unique_ptr<contracts::HostTensors>& tensors)
+                             SharedTensors& tensors)
     : request_(with_options(base, options)),
       config_(config::validate(options, base.parallel).config),
       timeout_(

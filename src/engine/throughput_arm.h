@@ -28,7 +28,7 @@ class ThroughputArm {
   // `environment` and `tensors` outlive the arm.
   ThroughputArm(const RunEnvironment& environment, const RunRequest& base,
                 const config::OffloadOptions& options, const comm::Topology& topology,
-                std::unique_ptr<contracts::HostTensors>& tensors);
+                SharedTensors& tensors);
 
   // Starts the worker and enqueues the operands.
   [[nodiscard]] Status start(double timestep);

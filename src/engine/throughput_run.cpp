@@ -127,7 +127,7 @@ Status ThroughputRun::start_arms() {
       }
     }
   }
-  tensors_.reset();
+  tensors_.ordinary.reset();
   return {};
 }
 
@@ -358,13 +358,17 @@ ThroughputEnding ThroughputRun::run() {
   });
   const Status& status = ran.ok() ? measured : ran;
   ending.status = status;
-  tensors_.reset();
+  tensors_.ordinary.reset();
   for (auto at = instances_.rbegin(); at != instances_.rend(); ++at) {
     auto& worker = (*at)->worker();
     worker.shutdown();
     telemetry::add_resources(worker.left_on_device(), ending.left);
     ending.report = worker.report();  // the first arm's at the end
+    if (ending.report.abandoned_buffers) {
+      leave_to_process(std::move(tensors_.mapped));
+    }
   }
+  tensors_.mapped.reset();
   ending.report.throughput = throughput;
   const auto coordinates = comm::coordinates_of(topology_, environment_.world->rank());
   if (throughput && coordinates.sp == 0 && coordinates.tp == 0) {

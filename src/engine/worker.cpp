@@ -94,7 +94,14 @@ void Worker::shutdown() noexcept {
     s.weight_control.reset();
   });
   s.release("model", [&s] {
+    if (s.report.abandoned_buffers) {
+      leave_to_process(std::move(s.host_tensors));
+      leave_to_process(std::move(s.pack_threads));
+      leave_to_process(std::move(s.pack_workers));
+    }
     s.host_tensors.reset();
+    s.pack_workers.reset();
+    s.pack_threads.reset();
     s.table.dits.clear();
     s.model.clear();
   });

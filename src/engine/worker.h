@@ -16,6 +16,7 @@
 #include "config/offload_config.h"
 #include "engine/device_counters.h"
 #include "engine/latent_pipeline.h"
+#include "engine/lent_tensors.h"
 #include "engine/model_runner.h"
 #include "telemetry/block_timing.h"
 
@@ -25,7 +26,7 @@ namespace dlo::engine {
 struct WorkerHooks {
   telemetry::BlockTiming* timing = nullptr;  // is told what passes the worker's seams
   // Loaded by the first worker that finds none there, lent to all, freed by their owner.
-  std::unique_ptr<contracts::HostTensors>* shared_tensors = nullptr;
+  SharedTensors* shared_tensors = nullptr;
 };
 
 // Of a started worker, for measurements.

@@ -1,5 +1,5 @@
 // Owns: Worker::State, what a worker holds, in the order in which it comes to it, and its steps.
-// Must not own: the order of the steps (worker.cpp). Internal to worker.cpp and worker_steps.cpp.
+// Must not own: the order of the steps (worker.cpp). Internal to worker*.cpp.
 // Threading and failure: those of Worker.
 #pragma once
 
@@ -13,10 +13,13 @@
 
 #include "engine/checkpoint_model.h"
 #include "engine/injected_faults.h"
+#include "engine/lent_tensors.h"
 #include "engine/rank_platform.h"
 #include "engine/timing_observer.h"
 #include "engine/worker.h"
+#include "host_weights/weight_loader.h"
 #include "model/torch_session.h"
+#include "platform/cpu/thread_executor.h"
 #include "platform/posix/steady_clock.h"
 #include "telemetry/copy_ledger.h"
 
@@ -66,6 +69,10 @@ struct Worker::State {
   contracts::ParameterTable table;
   std::vector<std::uint64_t> forwards;  // that were run, by transformer
   std::unique_ptr<contracts::HostTensors> host_tensors;
+  std::optional<Refusal> mapping_refused;  // by the preflight
+  // Beside the pack stream, of mapped tensors alone.
+  std::unique_ptr<platform::ThreadExecutor> pack_threads;
+  std::unique_ptr<platform::FaultingExecutor> pack_workers;
   std::unique_ptr<comm::ControlGroup> weight_control;
   std::unique_ptr<comm::Communicator> weight_communicator;
   std::unique_ptr<backend::OffloadBackend> backend;
@@ -79,6 +86,8 @@ struct Worker::State {
   Status make_device();
   Status make_model();
   Status load_weights();
+  Status load_own_weights(const host_weights::WeightLoadRequest& load);
+  contracts::HostTensors* find_shared(const host_weights::WeightLoadRequest& load);
   Status make_weight_group();
   Status enable_backend();
   Status make_pipeline();

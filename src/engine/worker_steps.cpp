@@ -3,11 +3,9 @@
 #include <exception>
 
 #include "base/thrown_refusal.h"
-#include "engine/lent_tensors.h"
 #include "engine/rank_measurements.h"
 #include "engine/request_wave.h"
 #include "engine/worker_state.h"
-#include "host_weights/ordinary_loader.h"
 #include "platform/cpu/thread_executor.h"
 #include "telemetry/timing_decorators.h"
 
@@ -84,41 +82,6 @@ Status Worker::State::make_model() {
   return {};
 }
 
-Status Worker::State::load_weights() {
-  if (hooks.shared_tensors != nullptr && *hooks.shared_tensors != nullptr) {
-    host_tensors = std::make_unique<LentTensors>(**hooks.shared_tensors);
-    event("load: shared");
-    return {};
-  }
-  platform::ThreadExecutor threads(host_weights::kDefaultLoadThreads);
-  auto executor = faults.executor(threads);
-  host_weights::LoadRequest load;
-  load.tensors = table.tensors();
-  for (const auto& component : model.components()) {
-    load.sources.push_back({.path = request.model.checkpoint,
-                            .subfolder = component,
-                            .prefix = component + ".",
-                            .file_patterns = {}});
-  }
-  for (const auto& dit : table.dits) {
-    load.recipes.insert(dit.loading.recipes.begin(), dit.loading.recipes.end());
-  }
-  auto loaded = host_weights::load_ordinary(faults.files(), *device, executor, load);
-  if (!loaded.ok()) {
-    return loaded.refusal();
-  }
-  host_tensors = std::move(loaded->tensors);
-  if (hooks.shared_tensors != nullptr) {
-    *hooks.shared_tensors = std::move(host_tensors);
-    host_tensors = std::make_unique<LentTensors>(**hooks.shared_tensors);
-  }
-  for (const auto& name : loaded->report.tolerated) {
-    event("not in the checkpoint, tolerated: " + name);
-  }
-  event("load");
-  return {};
-}
-
 Status Worker::State::make_weight_group() {
   auto& world = faults.world();
   if (weight_group.axis == backend::GroupAxis::kNone) {
@@ -146,6 +109,10 @@ Status Worker::State::make_weight_group() {
 }
 
 Status Worker::State::enable_backend() {
+  if (host_tensors->backing() != contracts::Backing::kOrdinary) {
+    pack_threads = std::make_unique<platform::ThreadExecutor>(config.pack_threads);
+    pack_workers = std::make_unique<platform::FaultingExecutor>(faults.executor(*pack_threads));
+  }
   backend = std::make_unique<backend::OffloadBackend>(
       backend::BackendRequest{.config = config,
                               .table = table,
@@ -155,11 +122,16 @@ Status Worker::State::enable_backend() {
                               .weight_control = weight_control.get(),
                               .weight_communicator = weight_communicator.get(),
                               .weight_axis = weight_group.axis,
+                              .offload_plan = &model.pipeline().offload_plan,
+                              .pack_workers = pack_workers.get(),
                               .timeout = timeout});
   const Status status = backend->enable();
   report.effective = backend->effective();
   for (const auto& lost : config.set_aside) {
     report.effective.downgrades.push_back({lost.code, lost.message()});
+  }
+  if (mapping_refused) {
+    report.effective.downgrades.push_back({mapping_refused->code, mapping_refused->what});
   }
   for (const auto& step : backend->steps()) {
     event(step);
@@ -200,13 +172,17 @@ Status Worker::State::serve_requests() {
   for (const auto& assignment :
        assign_requests(request.requests.count, schedule, coordinates.dp, topology.dp)) {
     const Nanoseconds begin = clock.now();
+    if (auto status = backend->begin_request(); !status.ok()) {
+      return status;
+    }
     auto digest = pipeline->run(assignment.request, timeout);
     if (!digest.ok()) {
       return digest.refusal();
     }
     const auto count = count_forwards(pipeline->forwards_per_request());
-    report.forward_ms.push_back(static_cast<double>(clock.now() - begin) /
-                                static_cast<double>(kMillisecond * static_cast<Nanoseconds>(count)));
+    report.forward_ms.push_back(
+        static_cast<double>(clock.now() - begin) /
+        static_cast<double>(kMillisecond * static_cast<Nanoseconds>(count)));
     if (assignment.answers && primary) {
       report.outputs.push_back({assignment.request, *digest});
     }

@@ -118,20 +118,31 @@ TEST(ModelRunner, CopyFailsInsideAForward_OneNameOnBothRanksAndDisableStillComes
   }
 }
 
-TEST(ModelRunner, EveryCallOfFilesAndWorkersFails_EndsByTheFaultsNameWithNothingLeft) {
+// What the preflight meets is no end: the ordinary loader has its turn, and the report says why.
+bool fell_back_for(const RunReport& report, const std::string& code, const std::string& digest) {
+  return report.outcome == Outcome::kFallsBack && report.code == "checkpoint_plan_incompatible" &&
+         report.message.find(code) != std::string::npos && report.output_digest == digest;
+}
+
+TEST(ModelRunner, EveryCallOfFilesAndWorkersFails_EndsByTheFaultsNameOrInTheOrdinaryLoader) {
   using platform::SeamCall;
+  auto plain = tiny_request(1, true, false);
+  plain.requests.count = 1;
+  const auto steady = run_on_threads(1, plain).front();
+  std::size_t fallbacks = 0;
   for (const auto call :
        {SeamCall::kFileStat, SeamCall::kFileList, SeamCall::kFileMap, SeamCall::kFileRead,
         SeamCall::kCopyToHost, SeamCall::kSubmit, SeamCall::kTask}) {
     std::uint64_t nth = 1;
     for (bool struck = true; struck; ++nth) {
-      auto request = tiny_request(1, true, false);
-      request.requests.count = 1;
+      auto request = plain;
       request.platform.faults.rules.push_back(
           {.call = call, .rank = 0, .nth = nth, .code = "injected"});
       const auto report = run_on_threads(1, request).front();
       struck = report.ranks.at(0).fault_count > 0;
-      if (struck) {
+      if (fell_back_for(report, "injected", steady.output_digest)) {
+        ++fallbacks;
+      } else if (struck) {
         EXPECT_EQ(report.code, "injected") << seam_call_name(call) << " " << nth;
         EXPECT_LT(position(report.ranks.at(0).events, "release device"),
                   static_cast<std::ptrdiff_t>(report.ranks.at(0).events.size()));
@@ -143,6 +154,7 @@ TEST(ModelRunner, EveryCallOfFilesAndWorkersFails_EndsByTheFaultsNameWithNothing
     const bool reached = nth > 2;
     EXPECT_TRUE(reached || call == SeamCall::kFileList) << seam_call_name(call);
   }
+  EXPECT_GT(fallbacks, 0U);
 }
 
 // The call sites of the engine itself, which the simulator does not have: operands, outputs.
@@ -275,7 +287,9 @@ TEST(ModelRunner, FaultAndNoFault_GiveBackWhatTheyTook) {
   for (const auto call : {platform::SeamCall::kCopyToDevice, platform::SeamCall::kGather,
                           platform::SeamCall::kAllocateDevice, platform::SeamCall::kFileMap}) {
     auto request = tiny_request(2, true, true);
-    request.platform.faults.rules.push_back({.call = call, .rank = 1, .nth = 2, .code = {}});
+    // Of the files, one that the plan's consumer maps: what the preflight meets is no failure.
+    const std::uint64_t nth = call == platform::SeamCall::kFileMap ? 5 : 2;
+    request.platform.faults.rules.push_back({.call = call, .rank = 1, .nth = nth, .code = {}});
     const auto report = run_on_threads(2, request).front();
     EXPECT_EQ(report.outcome, Outcome::kFailsClosed) << seam_call_name(call);
     for (const auto& rank : report.ranks) {
@@ -347,11 +361,16 @@ TEST(ModelRunner, WorldTooSmall_IsRejectedByName) {
   EXPECT_EQ(report.code, "world_too_small");
 }
 
-TEST(ModelRunner, GroupOfOne_FallsBackToRankLocalWithItsCode) {
-  const auto report = run_on_threads(1, tiny_request(1, true, true)).front();
-  EXPECT_EQ(report.outcome, Outcome::kFallsBack);
-  EXPECT_EQ(report.code, "group_size_one");
-  EXPECT_EQ(report.ranks.at(0).effective.transfer, contracts::Transfer::kRankLocal);
+TEST(ModelRunner, GroupOfOne_FallsBackToItsOwnBlocksWithItsCode) {
+  for (const bool mapped : {false, true}) {
+    auto request = tiny_request(1, true, true);
+    request.options.dlo_checkpoint_mmap = mapped;
+    const auto report = run_on_threads(1, request).front();
+    EXPECT_EQ(report.outcome, Outcome::kFallsBack);
+    EXPECT_EQ(report.code, "group_size_one");
+    EXPECT_EQ(report.ranks.at(0).effective.transfer,
+              mapped ? contracts::Transfer::kStaged : contracts::Transfer::kRankLocal);
+  }
 }
 
 TEST(ModelRunner, RanksBeyondTheTopology_TakeNoPartAndGetTheReport) {

@@ -32,6 +32,11 @@ config::OffloadOptions streaming(bool use_allgather) {
   return options;
 }
 
+config::OffloadOptions from_private_memory(config::OffloadOptions options) {
+  options.dlo_checkpoint_mmap = false;
+  return options;
+}
+
 RunRequest throughput_request(std::int64_t dp) {
   RunRequest request;
   request.name = "throughput";
@@ -44,9 +49,10 @@ RunRequest throughput_request(std::int64_t dp) {
   request.platform.wait_timeout_s = 20;
   ThroughputSpec spec;
   spec.arms = {{"resident", {}},
-               {"rank_local", streaming(false)},
+               {"rank_local", from_private_memory(streaming(false))},
                {"all_gather", streaming(true)},
-               {"resident_again", {}}};
+               {"resident_again", {}},
+               {"staged", streaming(false)}};
   spec.rounds = 3;
   spec.forwards = 2;
   spec.traced_forwards = 2;
@@ -172,7 +178,7 @@ TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
   for (const auto& rank : report.ranks) {
     ASSERT_NE(rank.throughput, nullptr);
     const auto& arms = rank.throughput->arms;
-    ASSERT_EQ(arms.size(), 4U);
+    ASSERT_EQ(arms.size(), 5U);
     for (const auto& arm : arms) {
       expect_whole(arm, 2);
       EXPECT_EQ(arm.output_sha256, arms.front().output_sha256);
@@ -181,6 +187,8 @@ TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
     EXPECT_EQ(arms[3].compared_forwards, 3U);  // the same instance, checked once
     EXPECT_EQ(arms[1].rank.effective.transfer, contracts::Transfer::kRankLocal);
     EXPECT_EQ(arms[2].rank.effective.transfer, contracts::Transfer::kAllGather);
+    EXPECT_EQ(arms[2].rank.effective.backing, contracts::Backing::kCheckpointMmap);
+    EXPECT_EQ(arms[4].rank.effective.transfer, contracts::Transfer::kStaged);
     EXPECT_GT(arms[2].gather_bytes_per_forward, 0U);
     EXPECT_GT(arms[1].weight_bytes, 0U);
     EXPECT_GE(arms[1].h2d_bytes_per_forward, arms[1].weight_bytes);

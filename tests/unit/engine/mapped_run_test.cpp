@@ -1,0 +1,199 @@
+// Goal: a run from a mapped checkpoint gives the resident bytes in every mode, says what it really
+// did, and a shard that is cut under its mapping is one named error on every rank it concerns.
+// Method: a copy of the diffusers-written wan_tiny checkpoint on ranks that are threads of this
+// process; a file system and a device that cut a shard at a chosen moment.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+
+#include "base/codes.h"
+#include "comm/threads/thread_world.h"
+#include "engine/model_runner.h"
+#include "platform/fault/faulting_file_system.h"
+#include "platform/forwarding_device.h"
+#include "platform/posix/posix_file_system.h"
+#include "platform/posix/steady_clock.h"
+#include "tests/support/thread_ranks.h"
+
+namespace dlo::engine {
+namespace {
+
+constexpr const char* kShard = "diffusion_pytorch_model-00002-of-00003.safetensors";
+// The preflight and the plan's consumer each map three shards.
+constexpr int kMapsPerRank = 6;
+
+class MappedRun : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::copy(DLO_GOLDEN_CHECKPOINT, folder_, std::filesystem::copy_options::recursive);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] RunRequest request(std::int64_t dp, bool offload, bool use_allgather) const {
+    RunRequest request;
+    request.name = "mapped";
+    request.model.checkpoint = folder_;
+    request.options.enable_distributed_layerwise_offload = offload;
+    request.options.dlo_use_allgather = use_allgather;
+    request.options.dlo_chunk_bytes = 4096;
+    request.options.dlo_staging_chunk_bytes = 4096;
+    request.parallel.data_parallel_size = dp;
+    request.requests.count = 2;
+    request.requests.latent_height = 4;
+    request.requests.latent_width = 6;
+    request.requests.text_tokens = 4;
+    request.platform.wait_timeout_s = 20;
+    return request;
+  }
+  void cut() const { std::filesystem::resize_file(folder_ / "transformer" / kShard, 0); }
+  // `maps_to_cut`: after that many mappings the shard is cut; 0: never.
+  RunReport run_on_threads(int ranks, const RunRequest& request, int maps_to_cut = 0,
+                           int launches_to_cut = 0);
+
+  const platform::Path folder_ = platform::Path(testing::TempDir()) / "dlo_mapped_run";
+};
+
+// Cuts a shard once a number of files were mapped.
+class CuttingFiles final : public platform::FaultingFileSystem {
+ public:
+  CuttingFiles(platform::FileSystem& inner, platform::FaultInjector& injector, int maps,
+               std::function<void()> cut)
+      : FaultingFileSystem(inner, injector, {}), left_(maps), cut_(std::move(cut)) {}
+
+  [[nodiscard]] Result<std::unique_ptr<platform::MappedFile>> map_read_only(
+      const platform::Path& path) const override {
+    auto mapped = FaultingFileSystem::map_read_only(path);
+    if (--left_ == 0) {
+      cut_();
+    }
+    return mapped;
+  }
+
+ private:
+  mutable std::atomic<int> left_;
+  std::function<void()> cut_;
+};
+
+// Cuts a shard once a number of tasks were launched, as in the middle of a forward.
+class CuttingDevice final : public platform::ForwardingDevice {
+ public:
+  CuttingDevice(std::unique_ptr<platform::Device> inner, int launches, std::function<void()> cut)
+      : ForwardingDevice(std::move(inner)), left_(launches), cut_(std::move(cut)) {}
+
+  void launch(platform::StreamKind stream, platform::StreamTask task,
+              const platform::OpLabel& label) override {
+    if (--left_ == 0) {
+      cut_();
+    }
+    ForwardingDevice::launch(stream, std::move(task), label);
+  }
+
+ private:
+  int left_;
+  std::function<void()> cut_;
+};
+
+RunReport MappedRun::run_on_threads(int ranks, const RunRequest& request, int maps_to_cut,
+                                    int launches_to_cut) {
+  platform::SteadyClock clock;
+  platform::PosixFileSystem posix;
+  const platform::FaultPlan no_faults{};
+  platform::FaultInjector injector(no_faults, 0);
+  CuttingFiles files(posix, injector, maps_to_cut, [this] { cut(); });
+  auto worlds = comm::make_thread_world(ranks, clock);
+  std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
+  test_support::run_ranks(worlds, [&](comm::World& world) {
+    RunEnvironment environment;
+    environment.world = &world;
+    environment.files = &files;
+    environment.build_digest = "test";
+    environment.decorate_device = [&](std::unique_ptr<platform::Device> device) {
+      return std::make_unique<CuttingDevice>(
+          std::move(device), world.rank() == 0 ? launches_to_cut : 0, [this] { cut(); });
+    };
+    reports[static_cast<std::size_t>(world.rank())] = run(environment, request);
+  });
+  return reports.front();
+}
+
+bool has_event(const RankReport& rank, const std::string& event) {
+  return std::find(rank.events.begin(), rank.events.end(), event) != rank.events.end();
+}
+
+TEST_F(MappedRun, EveryMode_GivesTheResidentBytesFromTheMapping) {
+  const auto resident = run_on_threads(2, request(2, false, true));
+  ASSERT_EQ(resident.outcome, Outcome::kRuns) << resident.message;
+  for (const bool use_allgather : {false, true}) {
+    const auto report = run_on_threads(2, request(2, true, use_allgather));
+    ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+    EXPECT_EQ(report.output_digest, resident.output_digest);
+    for (const auto& rank : report.ranks) {
+      EXPECT_EQ(rank.effective.backing, contracts::Backing::kCheckpointMmap);
+      EXPECT_EQ(rank.effective.transfer,
+                use_allgather ? contracts::Transfer::kAllGather : contracts::Transfer::kStaged);
+      EXPECT_TRUE(rank.traffic.matches_plan());
+      EXPECT_TRUE(has_event(rank, "preflight: planned"));
+      EXPECT_TRUE(has_event(rank, "map"));
+      EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);
+      EXPECT_LE(rank.owned.host_private_now, rank.owned.host_private_limit);
+    }
+  }
+}
+
+TEST_F(MappedRun, MappingSwitchedOff_LoadsPrivatelyAndIsNoDowngrade) {
+  auto off = request(1, true, false);
+  off.options.dlo_checkpoint_mmap = false;
+  const auto report = run_on_threads(1, off);
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  EXPECT_EQ(report.ranks[0].effective.backing, contracts::Backing::kOrdinary);
+  EXPECT_EQ(report.ranks[0].effective.transfer, contracts::Transfer::kRankLocal);
+  EXPECT_EQ(report.output_digest, run_on_threads(1, request(1, true, false)).output_digest);
+}
+
+TEST_F(MappedRun, CheckpointThatCannotBeMapped_FallsBackWithItsCodeAndTheResidentBytes) {
+  auto other_dtype = request(1, true, false);
+  other_dtype.model.runtime_dtype = DType::kBF16;
+  const auto report = run_on_threads(1, other_dtype);
+  EXPECT_EQ(report.outcome, Outcome::kFallsBack);
+  EXPECT_EQ(report.code, codes::kCheckpointPlanIncompatible);
+  EXPECT_TRUE(report.message.starts_with("dtype mismatch")) << report.message;
+  EXPECT_EQ(report.ranks.at(0).effective.backing, contracts::Backing::kOrdinary);
+  other_dtype.options.enable_distributed_layerwise_offload = false;
+  EXPECT_EQ(report.output_digest, run_on_threads(1, other_dtype).output_digest);
+}
+
+// Bug case FM-9 (a, b): before and while the shards are packed.
+TEST_F(MappedRun, ShardCutUnderItsMapping_IsOneNameOnEveryRank) {
+  for (const bool use_allgather : {false, true}) {
+    SetUp();
+    const auto report = run_on_threads(2, request(2, true, use_allgather), 2 * kMapsPerRank);
+    EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
+    EXPECT_EQ(report.code, codes::kMappingTruncated) << report.message;
+    ASSERT_EQ(report.ranks.size(), 2U);
+    for (const auto& rank : report.ranks) {
+      EXPECT_TRUE(rank.code == codes::kMappingTruncated || rank.code == codes::kPeerFailed)
+          << rank.code << ": " << rank.message;
+    }
+  }
+}
+
+// Bug case FM-9 (c): in the middle of inference.
+TEST_F(MappedRun, ShardCutWhileForwardsRun_EndsStagedReplicasByItsName) {
+  const auto report = run_on_threads(2, request(2, true, false), 0, 12);
+  EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
+  EXPECT_EQ(report.code, codes::kMappingTruncated) << report.message;
+  EXPECT_EQ(report.ranks.at(0).code, codes::kMappingTruncated);
+}
+
+TEST_F(MappedRun, ShardCutWhileForwardsRun_IsNoConcernOfGatheredShards) {
+  const auto steady = run_on_threads(2, request(2, true, true));
+  const auto report = run_on_threads(2, request(2, true, true), 0, 12);
+  EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  EXPECT_EQ(report.output_digest, steady.output_digest);
+}
+
+}  // namespace
+}  // namespace dlo::engine
