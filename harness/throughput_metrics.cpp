@@ -55,6 +55,9 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"host_pack_s", "host pack", "s",
                      "Time of the pack stream in a forward, which fills staging chunks from mapped "
                      "files; 0 where nothing is staged."},
+    MetricDefinition{"pack_copy_share_percent", "share of pack and copy", "%",
+                     "Time that this run's bare loop of packing and copying needs for the bytes of "
+                     "a forward, over the forward: of a staged arm whose compute is hidden."},
     MetricDefinition{"comm_kernel_s", "gathers", "s", "Device time of all gathers of a forward."},
     MetricDefinition{"gpu_compute_s", "compute", "s", "Device time of all compute of a forward."},
     MetricDefinition{"h2d_calls_per_forward", "H2D copies a forward", "calls",
@@ -94,6 +97,9 @@ constexpr std::array kRunDefinitions{
                      "Pinned copy of a block, rank 0 alone, median of 8 after 2 warm-ups."},
     MetricDefinition{"h2d_together_bytes_per_s", "H2D together", "bytes/s",
                      "The same on all ranks at once, slowest rank; of one rank, the same figure."},
+    MetricDefinition{"pack_copy_bytes_per_s", "pack and copy", "bytes/s",
+                     "Ordinary memory through two pinned halves by the packing threads of the run, "
+                     "all ranks at once, slowest rank, median of 8 after 2 warm-ups."},
     MetricDefinition{"gather_bytes_per_s", "AllGather", "bytes/s",
                      "Gathered bytes (output) a second for a whole block, slowest rank."},
     MetricDefinition{"gather_ms", "AllGather of a block", "ms", "Its time, rank 0."},
@@ -175,6 +181,13 @@ void add_forward(const ArmSummary& arm, double baseline_ms, ArmMetrics& metrics)
   if (arm.link_limit_ms && forward.median > 0) {
     metrics.add("link_share_percent", *arm.link_limit_ms / forward.median * kPercent, kPercent,
                 samples);
+  }
+}
+
+void add_packing(const ArmSummary& arm, ArmMetrics& metrics) {
+  if (arm.pack_copy_ms && arm.forward.median > 0) {
+    metrics.add("pack_copy_share_percent", *arm.pack_copy_ms / arm.forward.median * kPercent,
+                std::nullopt, arm.forward.sample_count);
   }
 }
 
@@ -270,6 +283,7 @@ std::vector<Metric> throughput_metrics(const ThroughputSummary& summary) {
   for (const ArmSummary& arm : summary.arms) {
     ArmMetrics list(arm, metrics);
     add_forward(arm, baseline_ms, list);
+    add_packing(arm, list);
     add_blocks(arm, list);
     add_memory(arm, list);
     add_prediction(arm, list);

@@ -49,6 +49,15 @@ std::optional<double> link_limit_ms(const ArmMeasurement& arm,
   return std::max(copy_ms, ms_of(gathered, gather->high));
 }
 
+std::optional<double> pack_copy_ms(const ArmMeasurement& arm,
+                                   const engine::MachineCalibration& calibration) {
+  const auto* figure = calibration.find("pack_copy_bytes_per_s");
+  if (figure == nullptr || arm.rank.effective.transfer != Transfer::kStaged) {
+    return std::nullopt;
+  }
+  return ms_of(arm.h2d_bytes_per_forward, figure->value);
+}
+
 std::optional<double> slowdown_limit(const ArmMeasurement& arm,
                                      const engine::MachineCalibration& calibration,
                                      double baseline_ms) {
@@ -176,6 +185,7 @@ std::optional<ThroughputSummary> summarise_throughput(const std::vector<RankRepo
     ArmSummary& arm = summary.arms[i];
     arm.forward = report.arms[i];
     arm.link_limit_ms = link_limit_ms(*arm.ranks.front(), *summary.calibration);
+    arm.pack_copy_ms = pack_copy_ms(*arm.ranks.front(), *summary.calibration);
     arm.slowdown_limit =
         slowdown_limit(*arm.ranks.front(), *summary.calibration, report.arms.front().median);
   }

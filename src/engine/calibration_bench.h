@@ -62,6 +62,9 @@ class CalibrationBench {
   [[nodiscard]] Status finish();
   [[nodiscard]] platform::Device& device() { return seams_.device; }
   [[nodiscard]] const CalibrationSeams& seams() const { return seams_; }
+  // The block in pinned memory, and on the device.
+  [[nodiscard]] ByteSpan host() const { return host_->span(); }
+  [[nodiscard]] DeviceSpan block() const { return block_->span(); }
   [[nodiscard]] std::uint64_t block_bytes() const { return block_bytes_; }
   [[nodiscard]] std::uint64_t piece_bytes() const { return piece_bytes_; }
 

@@ -1,8 +1,11 @@
 #include "engine/calibration_run.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
+#include "platform/cpu/thread_executor.h"
 #include "telemetry/paired_comparison.h"
 
 namespace dlo::engine {
@@ -21,6 +24,8 @@ constexpr int kRepeats = 8;
 constexpr int kOperations = 8;
 // Events in one sample of their cost; far below what a stream's queue holds.
 constexpr int kEventPairs = 200;
+// What a packing thread takes at a time.
+constexpr std::uint64_t kPackStripeBytes = 4 * kMiB;
 constexpr std::int64_t kAcceleratorGemm = 8192;
 constexpr std::int64_t kHostGemm = 256;
 constexpr const char* kAlone = "h2d_alone_bytes_per_s";
@@ -157,6 +162,63 @@ Status gather(CalibrationBench& bench, MachineCalibration& calibration) {
                       calibration);
 }
 
+// One row: blocks of ordinary memory through the two halves of the pinned one, each packed by the
+// threads while the other half is copied.
+Result<double> pack_and_copy_ms(CalibrationBench& bench, ConstByteSpan source,
+                                platform::Executor& threads,
+                                const std::array<platform::EventId, 2>& copied) {
+  auto& device = bench.device();
+  const OpLabel label{.site = Site::kPlacement};
+  const auto half_bytes = source.size() / 2;
+  const Nanoseconds begin = device.clock().now();
+  for (std::size_t turn = 0; turn < std::size_t{2} * kOperations; ++turn) {
+    const auto half = turn % 2;
+    const auto from = source.subspan(half * half_bytes, half_bytes);
+    const auto to = bench.host().subspan(half * half_bytes, half_bytes);
+    const auto deadline = Deadline::after(device.clock().now(), bench.seams().timeout);
+    if (auto free = device.wait_host(copied[half], deadline, label); !free.ok()) {
+      return free.refusal();
+    }
+    threads.parallel_for(ceil_divide(half_bytes, kPackStripeBytes), [&](std::size_t stripe) {
+      const auto at = stripe * kPackStripeBytes;
+      std::memcpy(to.data() + at, from.data() + at, std::min(kPackStripeBytes, half_bytes - at));
+    });
+    device.copy_to_device(StreamKind::kCopy, bench.block().subspan(0, half_bytes), to, label);
+    device.record(copied[half], StreamKind::kCopy, label);
+  }
+  if (auto status = bench.finish(); !status.ok()) {
+    return status.refusal();
+  }
+  return static_cast<double>(device.clock().now() - begin) / static_cast<double>(kMillisecond);
+}
+
+// What a staged transfer could reach at best with so many threads, on all ranks at once.
+Status pack_and_copy(CalibrationBench& bench, std::size_t thread_count,
+                     MachineCalibration& calibration) {
+  const auto bytes = bench.block_bytes();
+  auto source = bench.device().allocate_pageable(bytes, platform::MemoryPurpose::kOther);
+  if (!source.ok()) {
+    return source.refusal();
+  }
+  std::memset((*source)->span().data(), 1, bytes);  // its pages are there
+  platform::ThreadExecutor threads(thread_count);
+  const std::array copied{bench.device().create_event(), bench.device().create_event()};
+  Series series;
+  for (int i = 0; i < kWarmUps + kRepeats; ++i) {
+    if (const auto met = bench.meet("calibration repeat"); !met.ok()) {
+      return met.refusal();
+    }
+    const auto ms = pack_and_copy_ms(bench, (*source)->span(), threads, copied);
+    if (!ms.ok()) {
+      return ms.refusal();
+    }
+    if (i >= kWarmUps) {
+      series.ms.push_back(*ms / kOperations);
+    }
+  }
+  return keep_slowest(bench, rate_figure("pack_copy_bytes_per_s", bytes, series), calibration);
+}
+
 Status events(CalibrationBench& bench, MachineCalibration& calibration) {
   auto& device = bench.device();
   const auto event = device.create_event();
@@ -198,6 +260,16 @@ Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
     calibration.gemm_size = accelerated ? kAcceleratorGemm : kHostGemm;
   }
   std::vector<std::function<Status()>> steps = {[&] { return copies(bench, calibration); }};
+  // One rank may have fallen back from its mapping: all take part all the same.
+  const auto packing = bench.share("packing threads", request.pack_threads);
+  if (!packing.ok()) {
+    return packing.refusal();
+  }
+  const double pack_threads = *std::max_element(packing->begin(), packing->end());
+  if (pack_threads > 0) {
+    steps.emplace_back(
+        [&] { return pack_and_copy(bench, static_cast<std::size_t>(pack_threads), calibration); });
+  }
   if (seams.weight_communicator != nullptr) {
     steps.emplace_back([&] { return gather(bench, calibration); });
   }

@@ -1,6 +1,7 @@
 // Owns: measuring the machine in the process that is measured, before any number: pinned H2D of one
-// rank alone and of all ranks at once, AllGather over the weight communicator, compute alone and
-// beside a copy and a gather, and the host's time for an event, a copy and a gather.
+// rank alone and of all ranks at once, packing beside the copy of what was packed, AllGather over
+// the weight communicator, compute alone and beside a copy and a gather, and the host's time for an
+// event, a copy and a gather.
 // Must not own: predictions, limits (throughput_prediction.h, harness). Collective over the ranks
 // of `seams.control`, all with equal sizes. Every figure: median of repeats after warm-up; losses
 // by telemetry/paired_comparison.h.
@@ -17,6 +18,7 @@ struct CalibrationRequest {
   std::uint64_t piece_bytes = 0;  // its part of one rank; block_bytes without a communicator
   std::int64_t gemm_size = 0;     // 0: 8192 on an accelerator, 256 elsewhere
   DType gemm_dtype = DType::kBF16;
+  std::uint32_t pack_threads = 0;  // of staged transfers; 0 on all ranks: no packing is measured
 };
 
 // Rates over all ranks are those of the slowest, median and best sample alike;

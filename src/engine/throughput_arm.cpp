@@ -45,6 +45,10 @@ Status ThroughputArm::start(double timestep) {
   }
   return worker_.guard("throughput arm", [&]() -> Status {
     const auto parts = worker_.parts();
+    // One stage for the whole run: what is resident for a stage comes now.
+    if (auto status = parts.backend.begin_request(); !status.ok()) {
+      return status;
+    }
     for (auto& end : ends_) {
       end = parts.device.create_event();
     }
@@ -146,6 +150,19 @@ Status ThroughputArm::trace(telemetry::ForwardTiming& timing) {
     timing = timing_.collect(rank_);
     return {};
   });
+}
+
+std::uint32_t ThroughputArm::pack_threads() {
+  const auto& effective = worker_.parts().backend.effective();
+  return effective.transfer == contracts::Transfer::kStaged ? config_.pack_threads : 0;
+}
+
+std::uint32_t most_pack_threads(const std::vector<std::unique_ptr<ThroughputArm>>& arms) {
+  std::uint32_t most = 0;
+  for (const auto& arm : arms) {
+    most = std::max(most, arm->pack_threads());
+  }
+  return most;
 }
 
 }  // namespace dlo::engine

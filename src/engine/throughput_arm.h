@@ -47,6 +47,8 @@ class ThroughputArm {
   [[nodiscard]] WorkerParts parts() { return worker_.parts(); }
   [[nodiscard]] const config::OffloadOptions& options() const { return request_.options; }
   [[nodiscard]] Worker& worker() { return worker_; }
+  // Threads that pack its blocks; 0 when nothing is staged. Precondition: started.
+  [[nodiscard]] std::uint32_t pack_threads();
 
  private:
   using OnEnd = std::function<void(std::uint32_t forward)>;
@@ -68,5 +70,8 @@ class ThroughputArm {
   platform::EventId ends_[2];
   std::vector<std::byte> output_;
 };
+
+[[nodiscard]] std::uint32_t most_pack_threads(
+    const std::vector<std::unique_ptr<ThroughputArm>>& arms);
 
 }  // namespace dlo::engine

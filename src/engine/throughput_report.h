@@ -29,7 +29,7 @@ struct CalibrationFigure {
 
 // The names of figures: h2d_alone_bytes_per_s, h2d_together_bytes_per_s, gather_ms,
 // gather_bytes_per_s (output bytes), gemm_alone_ms, gemm_loss_beside_{h2d,gather,shard}_ms,
-// event_ns, copy_ns, gather_ns.
+// event_ns, copy_ns, gather_ns; with staged transfers pack_copy_bytes_per_s.
 struct MachineCalibration {
   std::uint64_t block_bytes = 0;  // what was copied and gathered
   std::uint64_t piece_bytes = 0;  // one rank's part of it

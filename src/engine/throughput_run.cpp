@@ -158,7 +158,8 @@ Status ThroughputRun::calibrate_machine() {
         {.block_bytes = shard.padded_bytes(),
          .piece_bytes = shard.shard_bytes(),
          .gemm_size = spec_.gemm_size,
-         .gemm_dtype = request_.model.runtime_dtype});
+         .gemm_dtype = request_.model.runtime_dtype,
+         .pack_threads = most_pack_threads(instances_)});
     if (!machine.ok()) {
       return machine.refusal();
     }

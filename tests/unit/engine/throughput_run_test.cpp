@@ -195,7 +195,8 @@ TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
     for (const auto* name :
          {"h2d_alone_bytes_per_s", "h2d_together_bytes_per_s", "gather_ms", "gather_bytes_per_s",
           "gemm_alone_ms", "gemm_loss_beside_h2d_ms", "gemm_loss_beside_gather_ms",
-          "gemm_loss_beside_shard_ms", "event_ns", "copy_ns", "gather_ns"}) {
+          "gemm_loss_beside_shard_ms", "event_ns", "copy_ns", "gather_ns",
+          "pack_copy_bytes_per_s"}) {
       EXPECT_NE(rank.throughput->calibration.find(name), nullptr) << name;
     }
     EXPECT_EQ(rank.outputs.size(), 1U);

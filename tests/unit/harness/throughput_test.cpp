@@ -168,6 +168,20 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
   }
 }
 
+TEST(ThroughputMetrics, StagedArm_IsHeldAgainstTheBareLoopOfItsRun) {
+  const Scenario scenario = scenario_from(document());
+  auto report = bent(report_of(scenario), 0, 1, [](engine::ArmMeasurement& arm) {
+    arm.rank.effective.transfer = contracts::Transfer::kStaged;
+  });
+  engine::ThroughputReport calibrated = *report.ranks[0].throughput;
+  calibrated.calibration.figures.push_back(
+      {"pack_copy_bytes_per_s", "bytes/s", 50e9, 40e9, 60e9, 8});
+  report.ranks[0].throughput = std::make_shared<engine::ThroughputReport>(calibrated);
+  const auto result = make_result(scenario, report, std::nullopt);
+  EXPECT_EQ(metric(result, "pack_copy_bytes_per_s"), 50e9);
+  EXPECT_NEAR(metric(result, "streamed.pack_copy_share_percent"), 100 / 114.5 * 100, 1e-9);
+}
+
 TEST(ThroughputChecks, OtherBytesOrLedgers_FallShortAndLeaveNoFigures) {
   const Scenario scenario = scenario_from(document());
   for (const bool bytes : {true, false}) {
