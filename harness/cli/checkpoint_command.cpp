@@ -77,7 +77,7 @@ ExitCode after_rank_zero(const CommandContext& context, const Status& mine, bool
 
 ExitCode create_checkpoint(const CommandContext& context, const Arguments& arguments) {
   auto dtype = host_weights::parse_stored_dtype(arguments.dtype);
-  auto preset = host_weights::wan_preset(arguments.preset);
+  auto preset = host_weights::seeded_model(arguments.preset, arguments.blocks);
   if (!dtype || !preset) {
     say_error(context, dtype.ok() ? preset.refusal() : dtype.refusal());
     return ExitCode::kUsage;

@@ -1,6 +1,10 @@
 #include "harness/cli/predict_arguments.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+
+#include "host_weights/seeded_checkpoint/presets.h"
 
 namespace dlo::harness {
 namespace {
@@ -26,7 +30,8 @@ void add_machine(CLI::App& app, PredictArguments& arguments) {
 
 void add_model(CLI::App& app, PredictArguments& arguments) {
   constexpr const char* kGroup = "Model";
-  app.add_option("--preset", arguments.preset, "wan_tiny, wan_cpu, wan_1_3b or wan_14b, in BF16")
+  app.add_option("--preset", arguments.preset,
+                 fmt::format("{}, in BF16", fmt::join(host_weights::preset_names(), ", ")))
       ->type_name("NAME")
       ->group(kGroup);
   app.add_option("--blocks", arguments.blocks, "Number of blocks, if not the preset's own")

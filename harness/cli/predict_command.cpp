@@ -67,13 +67,13 @@ Result<Nanoseconds> nanoseconds(double milliseconds, const char* option) {
   return static_cast<Nanoseconds>(std::llround(milliseconds * 1e6));
 }
 
-Result<Nanoseconds> compute_of(const PredictArguments& arguments, const Calibration& calibration) {
+Status check_compute(const PredictArguments& arguments, const Calibration& calibration) {
   if (arguments.compute_ms.has_value() == arguments.tokens.has_value()) {
     return usage("the compute of a block is not known, or is given twice",
                  "give --compute-ms, or --tokens with a preset");
   }
   if (arguments.compute_ms) {
-    return nanoseconds(*arguments.compute_ms, "--compute-ms");
+    return {};
   }
   if (arguments.preset.empty()) {
     return usage("--tokens without --preset", "give the preset, or --compute-ms");
@@ -82,38 +82,48 @@ Result<Nanoseconds> compute_of(const PredictArguments& arguments, const Calibrat
     return usage(fmt::format("calibration '{}' has no rate of operations", calibration.name),
                  "give --compute-ms");
   }
-  const auto flops = engine::preset_block_flops(arguments.preset, *arguments.tokens);
-  if (!flops.ok()) {
-    return flops.refusal();
-  }
-  return nanoseconds(*flops / calibration.compute.flops_per_s->value * 1e3, "--tokens");
+  return {};
 }
 
-Result<std::vector<engine::PredictedBlock>> blocks_of(const PredictArguments& arguments,
-                                                      const Calibration& calibration) {
+// Bytes and operations of each block.
+Result<std::vector<engine::PresetBlock>> sizes_of(const PredictArguments& arguments) {
   if (arguments.preset.empty() == !arguments.block_bytes.has_value()) {
     return usage("the size of a block is not known, or is given twice",
                  "give --preset, or --block-bytes with --blocks");
   }
-  engine::PresetBlocks sizes;
-  if (arguments.block_bytes) {
-    sizes = {0, *arguments.block_bytes};
-  } else if (const auto preset = engine::preset_blocks(arguments.preset); preset.ok()) {
-    sizes = *preset;
-  } else {
-    return preset.refusal();
+  if (!arguments.block_bytes) {
+    return engine::preset_blocks(arguments.preset, arguments.blocks, arguments.tokens.value_or(0));
   }
-  const auto compute_ns = compute_of(arguments, calibration);
-  if (!compute_ns.ok()) {
-    return compute_ns.refusal();
-  }
-  const std::uint32_t count = arguments.blocks.value_or(sizes.count);
+  const std::uint32_t count = arguments.blocks.value_or(0);
   // predict() refuses more; this keeps a slip from taking the memory first.
   constexpr std::uint32_t kBlocksMax = 1'000'000;
   if (count == 0 || count > kBlocksMax) {
     return usage(fmt::format("{} blocks", count), "give --blocks from 1 to 1000");
   }
-  return std::vector<engine::PredictedBlock>(count, {sizes.block_bytes, *compute_ns});
+  return std::vector<engine::PresetBlock>(count, {*arguments.block_bytes, 0.0});
+}
+
+Result<std::vector<engine::PredictedBlock>> blocks_of(const PredictArguments& arguments,
+                                                      const Calibration& calibration) {
+  const auto sizes = sizes_of(arguments);
+  if (!sizes.ok()) {
+    return sizes.refusal();
+  }
+  if (auto status = check_compute(arguments, calibration); !status.ok()) {
+    return status.refusal();
+  }
+  std::vector<engine::PredictedBlock> blocks;
+  for (const auto& block : *sizes) {
+    const auto compute_ns =
+        arguments.compute_ms
+            ? nanoseconds(*arguments.compute_ms, "--compute-ms")
+            : nanoseconds(block.flops / calibration.compute.flops_per_s->value * 1e3, "--tokens");
+    if (!compute_ns.ok()) {
+      return compute_ns.refusal();
+    }
+    blocks.push_back({block.bytes, *compute_ns});
+  }
+  return blocks;
 }
 
 Status set_hot_path(const PredictArguments& arguments, PredictRequest& request) {

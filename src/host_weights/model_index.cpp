@@ -42,15 +42,35 @@ std::string_view config_file_name(const ComponentEntry& entry) {
 }
 
 Status check_transformer(const ComponentConfig& component) {
-  if (component.entry.class_name != kWanTransformerClass) {
-    return refuse(codes::kNotInThisProduct,
-                  fmt::format("component '{}' is of class '{}', which this product does not have",
-                              component.entry.name, component.entry.class_name),
-                  component.file.string(),
-                  fmt::format("use a checkpoint with a {}", kWanTransformerClass));
+  const std::string& class_name = component.entry.class_name;
+  if (class_name == kWanTransformerClass) {
+    const auto shape = parse_wan_config(component.config, component.file.string());
+    return shape ? Status() : Status(shape.refusal());
   }
-  const auto shape = parse_wan_config(component.config, component.file.string());
-  return shape ? Status() : Status(shape.refusal());
+  // The model itself refuses what it cannot be made of.
+  if (class_name == kFluxTransformerClass || class_name == kH3TransformerClass) {
+    return {};
+  }
+  return refuse(codes::kNotInThisProduct,
+                fmt::format("component '{}' is of class '{}', which this product does not have",
+                            component.entry.name, class_name),
+                component.file.string(),
+                fmt::format("use a checkpoint with a {}, a {} or a {}", kWanTransformerClass,
+                            kFluxTransformerClass, kH3TransformerClass));
+}
+
+// Components that a pipeline cannot do without. MiniMax-H3's schedules need no component.
+Status check_components(const ModelIndex& index, const std::string& where) {
+  const auto missing = [&where](std::string_view name) {
+    return refuse(codes::kCheckpointInvalid, fmt::format("component '{}' is missing", name), where,
+                  std::string(kCorrect));
+  };
+  const auto* transformer = index.find("transformer");
+  if (transformer == nullptr) {
+    return missing("transformer");
+  }
+  const bool scheduled = transformer->class_name != kH3TransformerClass;
+  return scheduled && index.find("scheduler") == nullptr ? Status(missing("scheduler")) : Status();
 }
 
 }  // namespace
@@ -79,7 +99,7 @@ Result<ModelIndex> read_model_index(const platform::FileSystem& files, const pla
   index.pipeline_class = *pipeline_class;
   index.fields = json::object();
   for (const auto& [name, value] : object->items()) {
-    if (name.starts_with('_') || is_absent(value)) {
+    if (name == "_class_name" || name == "_diffusers_version" || is_absent(value)) {
       continue;
     }
     const auto component = is_component(name, value, where);
@@ -125,11 +145,9 @@ Result<PipelineConfigs> read_pipeline_configs(const platform::FileSystem& files,
   }
   PipelineConfigs configs;
   configs.index = std::move(*index);
-  for (const std::string_view name : {"transformer", "scheduler"}) {
-    if (configs.index.find(name) == nullptr) {
-      return refuse(codes::kCheckpointInvalid, fmt::format("component '{}' is missing", name),
-                    (root / kModelIndexName).string(), std::string(kCorrect));
-    }
+  if (const auto status = check_components(configs.index, (root / kModelIndexName).string());
+      !status) {
+    return status.refusal();
   }
   for (const auto& entry : configs.index.components) {
     if (entry.name != "scheduler" && !is_transformer_name(entry.name)) {

@@ -19,6 +19,8 @@ namespace dlo::host_weights {
 
 inline constexpr std::string_view kModelIndexName = "model_index.json";
 inline constexpr std::string_view kWanTransformerClass = "WanTransformer3DModel";
+inline constexpr std::string_view kFluxTransformerClass = "FluxTransformer2DModel";
+inline constexpr std::string_view kH3TransformerClass = "MiniMaxH3DiTModel";  // native layout
 
 // One component that a pipeline has; entries written as [null, null] are absent and not listed.
 struct ComponentEntry {
@@ -32,7 +34,7 @@ struct ComponentEntry {
 struct ModelIndex {
   std::string pipeline_class;              // "WanPipeline"
   std::vector<ComponentEntry> components;  // by name
-  nlohmann::json fields;                   // other fields: boundary_ratio, expand_timesteps
+  nlohmann::json fields;  // other fields: boundary_ratio, expand_timesteps, _minimax_h3
 
   // Null when the pipeline has no such component.
   [[nodiscard]] const ComponentEntry* find(std::string_view name) const;
@@ -58,13 +60,13 @@ struct ComponentConfig {
 struct PipelineConfigs {
   ModelIndex index;
   std::vector<ComponentConfig> transformers;  // by name: transformer, then transformer_2
-  ComponentConfig scheduler;
+  ComponentConfig scheduler;                  // without a name when the pipeline has none
 };
 
 // Reads the index, every diffusion transformer and the scheduler. A transformer is a component
-// named "transformer" or "transformer_<n>"; "transformer" and "scheduler" must be there, each
-// transformer's class must be one that the product has, and its fields are checked as
-// parse_wan_config does.
+// named "transformer" or "transformer_<n>"; "transformer" must be there, and "scheduler" but for
+// MiniMax-H3, whose schedules need none. Each transformer's class must be one that the product has;
+// the fields of a Wan transformer are checked as parse_wan_config does.
 [[nodiscard]] Result<PipelineConfigs> read_pipeline_configs(const platform::FileSystem& files,
                                                             const platform::Path& root);
 

@@ -9,6 +9,7 @@
 #include "host_weights/plan_consumer.h"
 #include "host_weights/safetensors/inspect.h"
 #include "host_weights/seeded_checkpoint/seeded_checkpoint.h"
+#include "host_weights/seeded_checkpoint/wan_tensors.h"
 #include "platform/fault/fail_nth.h"
 #include "platform/fault/faulting_device.h"
 #include "platform/fault/faulting_executor.h"

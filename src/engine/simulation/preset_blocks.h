@@ -1,26 +1,29 @@
-// Owns: the blocks of this product's Wan presets as a prediction needs them: bytes of their layout
-// in BF16 and the floating-point operations of one forward.
-// Must not own: the tensor list (host_weights), rates. Pure functions.
+// Owns: the blocks of this product's presets as a prediction needs them: bytes of each block's
+// layout in BF16 and the floating-point operations of its forward.
+// Must not own: the tensor lists (host_weights), rates. Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace dlo::engine {
 
-struct PresetBlocks {
-  std::uint32_t count = 0;        // of the preset
-  std::uint64_t block_bytes = 0;  // all blocks are alike
+struct PresetBlock {
+  std::uint64_t bytes = 0;
+  // Two for each weight and row that meets it, and the attentions; modulations, which meet a row a
+  // timestep, are left out. 0 without tokens.
+  double flops = 0.0;
 };
 
+// The ring of the preset's first transformer, cut to `blocks` if given, over `tokens` of video or
+// image; of MiniMax-H3 rows of the packed sequence, of the others 512 rows of text beside them.
 // Codes: invalid_value with the nearest name.
-[[nodiscard]] Result<PresetBlocks> preset_blocks(std::string_view preset);
-
-// Operations of one block over `tokens` video tokens and 512 of text: two for each weight and token
-// of its linear layers, and both attentions. Codes: invalid_value.
-[[nodiscard]] Result<double> preset_block_flops(std::string_view preset, std::uint64_t tokens);
+[[nodiscard]] Result<std::vector<PresetBlock>> preset_blocks(std::string_view preset,
+                                                             std::optional<std::int64_t> blocks,
+                                                             std::uint64_t tokens);
 
 }  // namespace dlo::engine

@@ -1,66 +1,80 @@
 #include "host_weights/seeded_checkpoint/checkpoint_texts.h"
 
-#include "base/json.h"
-
 namespace dlo::host_weights {
 
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kDiffusersVersion = "0.42.1";
-
-std::string text_of(const json& object) {
-  return object.dump(2) + "\n";
+json absent() {
+  return json::array({nullptr, nullptr});
 }
+
+json diffusers(const char* class_name) {
+  return json::array({"diffusers", class_name});
+}
+
+constexpr const char* kScheduler = "FlowMatchEulerDiscreteScheduler";
 
 }  // namespace
 
-std::string model_index_text() {
-  const json absent = json::array({nullptr, nullptr});
-  return text_of({{"_class_name", "WanPipeline"},
-                  {"_diffusers_version", kDiffusersVersion},
-                  {"boundary_ratio", nullptr},
-                  {"expand_timesteps", false},
-                  {"scheduler", json::array({"diffusers", "FlowMatchEulerDiscreteScheduler"})},
-                  {"text_encoder", absent},
-                  {"tokenizer", absent},
-                  {"transformer", json::array({"diffusers", "WanTransformer3DModel"})},
-                  {"transformer_2", absent},
-                  {"vae", absent}});
+std::string file_text(const json& document) {
+  return document.dump(2) + "\n";
 }
 
-std::string scheduler_config_text(double shift) {
-  return text_of({{"_class_name", "FlowMatchEulerDiscreteScheduler"},
-                  {"_diffusers_version", kDiffusersVersion},
-                  {"base_image_seq_len", 256},
-                  {"base_shift", 0.5},
-                  {"invert_sigmas", false},
-                  {"max_image_seq_len", 4096},
-                  {"max_shift", 1.15},
-                  {"num_train_timesteps", 1000},
-                  {"shift", shift},
-                  {"shift_terminal", nullptr},
-                  {"stochastic_sampling", false},
-                  {"time_shift_type", "exponential"},
-                  {"use_beta_sigmas", false},
-                  {"use_dynamic_shifting", false},
-                  {"use_exponential_sigmas", false},
-                  {"use_karras_sigmas", false}});
+json wan_index_json(std::optional<double> boundary_ratio) {
+  const json transformer = diffusers("WanTransformer3DModel");
+  return {{"_class_name", "WanPipeline"},
+          {"_diffusers_version", kDiffusersVersion},
+          {"boundary_ratio", boundary_ratio ? json(*boundary_ratio) : json(nullptr)},
+          {"expand_timesteps", false},
+          {"scheduler", diffusers(kScheduler)},
+          {"text_encoder", absent()},
+          {"tokenizer", absent()},
+          {"transformer", transformer},
+          {"transformer_2", boundary_ratio ? transformer : absent()},
+          {"vae", absent()}};
 }
 
-std::string transformer_config_text(const WanShape& shape, const WanPreset& preset,
-                                    const SeededCheckpointOptions& options) {
-  json config = wan_config_json(shape);
-  config["_dlo_preset"] = preset.name;
-  config["_dlo_preset_blocks"] = preset.shape.num_layers;
-  config["_dlo_seed"] = options.seed;
-  config["_dlo_stored_dtype"] = stored_dtype_name(options.dtype);
-  return text_of(config);
+json flux_index_json() {
+  json index = {{"_class_name", "FluxPipeline"},
+                {"_diffusers_version", kDiffusersVersion},
+                {"scheduler", diffusers(kScheduler)},
+                {"transformer", diffusers("FluxTransformer2DModel")}};
+  for (const char* name : {"feature_extractor", "image_encoder", "text_encoder", "text_encoder_2",
+                           "tokenizer", "tokenizer_2", "vae"}) {
+    index[name] = absent();
+  }
+  return index;
 }
 
-std::string shard_index_text(const std::vector<WanTensor>& tensors,
-                             const std::vector<PlannedShard>& shards) {
+json h3_index_json() {
+  return {{"_class_name", "MiniMaxH3Pipeline"},
+          {"_minimax_h3", {{"sigma_shift_scales", {{"audio", 3.0}, {"video", 12.0}}}}},
+          {"transformer", diffusers("MiniMaxH3DiTModel")}};
+}
+
+json scheduler_config_json(double shift, bool dynamic) {
+  return {{"_class_name", kScheduler},
+          {"_diffusers_version", kDiffusersVersion},
+          {"base_image_seq_len", 256},
+          {"base_shift", 0.5},
+          {"invert_sigmas", false},
+          {"max_image_seq_len", 4096},
+          {"max_shift", 1.15},
+          {"num_train_timesteps", 1000},
+          {"shift", shift},
+          {"shift_terminal", nullptr},
+          {"stochastic_sampling", false},
+          {"time_shift_type", "exponential"},
+          {"use_beta_sigmas", false},
+          {"use_dynamic_shifting", dynamic},
+          {"use_exponential_sigmas", false},
+          {"use_karras_sigmas", false}};
+}
+
+json shard_index_json(const std::vector<SeededTensor>& tensors,
+                      const std::vector<PlannedShard>& shards) {
   json weight_map = json::object();
   std::uint64_t total_bytes = 0;
   for (const auto& shard : shards) {
@@ -69,7 +83,7 @@ std::string shard_index_text(const std::vector<WanTensor>& tensors,
       weight_map[tensors[index].name] = shard.file_name;
     }
   }
-  return text_of({{"metadata", {{"total_size", total_bytes}}}, {"weight_map", weight_map}});
+  return {{"metadata", {{"total_size", total_bytes}}}, {"weight_map", weight_map}};
 }
 
 }  // namespace dlo::host_weights

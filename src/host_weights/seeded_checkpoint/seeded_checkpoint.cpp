@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/codes.h"
 #include "base/value_generator.h"
+#include "host_weights/dtype_conversion.h"
 #include "host_weights/model_index.h"
 #include "host_weights/safetensors/writer.h"
 #include "host_weights/seeded_checkpoint/checkpoint_texts.h"
@@ -25,13 +28,17 @@ constexpr std::uint64_t kSliceBytes = kMiB;
 // Folders, texts and what a file system rounds up, beside the shard files.
 constexpr std::uint64_t kSpaceMarginBytes = 4 * kMiB;
 
-struct CheckpointPlan {
-  WanPreset preset;
-  WanShape shape;
-  std::vector<WanTensor> tensors;
+// One transformer's folder.
+struct ComponentPlan {
+  SeededComponent component;
   std::vector<DType> dtypes;
   std::vector<PlannedShard> shards;
   std::vector<WritePlan> files;  // one a shard
+};
+
+struct CheckpointPlan {
+  SeededModel model;  // its transformers are in `components`
+  std::vector<ComponentPlan> components;
   SeededCheckpointReport report;
 };
 
@@ -43,65 +50,69 @@ struct Slice {
   std::uint64_t bytes = 0;
 };
 
-Status check_options(const SeededCheckpointOptions& options) {
-  if (options.blocks && (*options.blocks < 1 || *options.blocks > kBlockCountLimit)) {
-    return refuse(codes::kInvalidValue, fmt::format("{} blocks were asked for", *options.blocks),
-                  "--blocks", fmt::format("ask for 1 to {}", kBlockCountLimit));
-  }
-  if (options.shard_bytes == 0) {
-    return refuse(codes::kInvalidValue, "a shard file of 0 bytes holds nothing", "--shard-bytes",
-                  "ask for at least 1");
-  }
-  return {};
-}
-
-Status plan_files(CheckpointPlan& plan) {
+Status plan_files(ComponentPlan& plan, SeededCheckpointReport& report) {
   for (const auto& shard : plan.shards) {
     std::vector<PlannedTensor> members;
     for (const auto index : shard.tensors) {
-      members.push_back({plan.tensors[index].name, plan.dtypes[index], plan.tensors[index].shape});
+      const auto& tensor = plan.component.tensors[index];
+      members.push_back({tensor.name, plan.dtypes[index], tensor.shape});
     }
     auto file = plan_file(members, {{"format", "pt"}});
     if (!file) {
       return file.refusal();
     }
-    plan.report.file_bytes += file->file_bytes();
+    report.file_bytes += file->file_bytes();
     plan.files.push_back(std::move(*file));
   }
   return {};
 }
 
-Result<CheckpointPlan> plan_checkpoint(const SeededCheckpointOptions& options) {
-  const auto preset = wan_preset(options.preset);
-  if (!preset) {
-    return preset.refusal();
-  }
-  if (const auto status = check_options(options); !status) {
-    return status.refusal();
-  }
-  CheckpointPlan plan;
-  plan.preset = *preset;
-  plan.shape = preset->shape;
-  plan.shape.num_layers = options.blocks.value_or(preset->shape.num_layers);
-  plan.tensors = wan_tensors(plan.shape);
+Status plan_component(const SeededCheckpointOptions& options, SeededComponent component,
+                      CheckpointPlan& whole) {
+  auto& report = whole.report;
+  ComponentPlan plan;
+  plan.component = std::move(component);
   std::vector<std::uint64_t> sizes;
-  for (const auto& tensor : plan.tensors) {
+  for (const auto& tensor : plan.component.tensors) {
     plan.dtypes.push_back(stored_tensor_dtype(tensor, options.dtype));
     sizes.push_back(tensor_bytes(tensor.shape, plan.dtypes.back()).value());
-    plan.report.parameter_count += element_count(tensor.shape).value();
-    plan.report.tensor_bytes += sizes.back();
+    report.parameter_count += element_count(tensor.shape).value();
+    report.tensor_bytes += sizes.back();
   }
   plan.shards = plan_shards(sizes, options.shard_bytes);
-  plan.report.shape = plan.shape;
-  plan.report.tensor_count = plan.tensors.size();
-  plan.report.shard_count = plan.shards.size();
-  if (const auto status = plan_files(plan); !status) {
-    return status.refusal();
+  report.tensor_count += plan.component.tensors.size();
+  report.shard_count += plan.shards.size();
+  if (auto status = plan_files(plan, report); !status) {
+    return status;
+  }
+  plan.component.config["_dlo_preset"] = whole.model.preset;
+  plan.component.config["_dlo_preset_blocks"] = whole.model.preset_blocks;
+  plan.component.config["_dlo_seed"] = options.seed;
+  plan.component.config["_dlo_stored_dtype"] = stored_dtype_name(options.dtype);
+  whole.components.push_back(std::move(plan));
+  return {};
+}
+
+Result<CheckpointPlan> plan_checkpoint(const SeededCheckpointOptions& options) {
+  auto model = seeded_model(options.preset, options.blocks);
+  if (!model) {
+    return model.refusal();
+  }
+  if (options.shard_bytes == 0) {
+    return refuse(codes::kInvalidValue, "a shard file of 0 bytes holds nothing", "--shard-bytes",
+                  "ask for at least 1");
+  }
+  CheckpointPlan plan;
+  plan.model = std::move(*model);
+  for (auto& component : std::exchange(plan.model.transformers, {})) {
+    if (auto status = plan_component(options, std::move(component), plan); !status) {
+      return status.refusal();
+    }
   }
   return plan;
 }
 
-std::vector<Slice> cut_slices(const CheckpointPlan& plan) {
+std::vector<Slice> cut_slices(const ComponentPlan& plan) {
   std::vector<Slice> slices;
   for (std::size_t shard = 0; shard < plan.files.size(); ++shard) {
     const auto& records = plan.files[shard].tensors;
@@ -118,7 +129,7 @@ std::vector<Slice> cut_slices(const CheckpointPlan& plan) {
 // Makes and writes slices until none is left or one failed.
 class SliceWorkers {
  public:
-  SliceWorkers(const CheckpointPlan& plan, std::uint64_t seed,
+  SliceWorkers(const ComponentPlan& plan, std::uint64_t seed,
                std::vector<SafetensorsWriter>& writers)
       : plan_(plan), seed_(seed), writers_(writers), slices_(cut_slices(plan)) {}
 
@@ -153,12 +164,12 @@ class SliceWorkers {
     const std::size_t index = plan_.shards[slice.shard].tensors[slice.position];
     const DType dtype = plan_.dtypes[index];
     const ByteSpan bytes = buffer.first(slice.bytes);
-    fill_seeded_tensor(plan_.tensors[index], seed_, dtype,
+    fill_seeded_tensor(plan_.component.tensors[index], seed_, dtype,
                        slice.offset_bytes * 8 / dtype_bits(dtype), bytes);
     return writers_[slice.shard].write(slice.position, slice.offset_bytes, bytes);
   }
 
-  const CheckpointPlan& plan_;
+  const ComponentPlan& plan_;
   std::uint64_t seed_;
   std::vector<SafetensorsWriter>& writers_;
   std::vector<Slice> slices_;
@@ -167,7 +178,7 @@ class SliceWorkers {
 };
 
 Status write_shards(platform::FileSystem& files, platform::Executor& executor,
-                    const CheckpointPlan& plan, std::uint64_t seed, const Path& folder) {
+                    const ComponentPlan& plan, std::uint64_t seed, const Path& folder) {
   std::vector<SafetensorsWriter> writers;
   for (std::size_t i = 0; i < plan.files.size(); ++i) {
     auto writer =
@@ -188,32 +199,45 @@ Status write_shards(platform::FileSystem& files, platform::Executor& executor,
   return {};
 }
 
-Status write_texts(platform::FileSystem& files, const CheckpointPlan& plan,
-                   const SeededCheckpointOptions& options, const Path& root) {
-  struct Text {
-    Path path;
-    std::string text;
-  };
-  const Path transformer = root / "transformer";
-  const Path scheduler = root / "scheduler";
-  std::vector<Text> texts = {
-      {root / kModelIndexName, model_index_text()},
-      {scheduler / "scheduler_config.json", scheduler_config_text(plan.preset.flow_shift)},
-      {transformer / "config.json", transformer_config_text(plan.shape, plan.preset, options)}};
-  if (plan.shards.size() > 1) {
-    texts.push_back({transformer / kShardIndexName, shard_index_text(plan.tensors, plan.shards)});
+Status write_text(platform::FileSystem& files, const Path& path, const nlohmann::json& document) {
+  if (auto status = files.make_directories(path.parent_path()); !status) {
+    return status;
   }
-  for (const Path& folder : {transformer, scheduler}) {
-    if (auto status = files.make_directories(folder); !status) {
-      return status;
+  return platform::write_text_atomically(files, path, file_text(document));
+}
+
+Status write_texts(platform::FileSystem& files, const CheckpointPlan& plan, const Path& root) {
+  std::vector<std::pair<Path, nlohmann::json>> texts = {
+      {root / kModelIndexName, plan.model.model_index}};
+  if (plan.model.scheduler) {
+    texts.emplace_back(root / "scheduler" / "scheduler_config.json", *plan.model.scheduler);
+  }
+  for (const auto& part : plan.components) {
+    const Path folder = root / part.component.name;
+    texts.emplace_back(folder / "config.json", part.component.config);
+    if (part.shards.size() > 1) {
+      texts.emplace_back(folder / kShardIndexName,
+                         shard_index_json(part.component.tensors, part.shards));
     }
   }
-  for (const auto& [path, text] : texts) {
-    if (auto status = platform::write_text_atomically(files, path, text); !status) {
+  for (const auto& [path, document] : texts) {
+    if (auto status = write_text(files, path, document); !status) {
       return status;
     }
   }
   return {};
+}
+
+void fill_inverse_frequencies(const SeededTensor& tensor, DType dtype, std::uint64_t first_element,
+                              ByteSpan out) {
+  constexpr double kTheta = 10000.0;
+  const auto total = static_cast<double>(tensor.shape.at(0));
+  std::vector<float> values(out.size() * 8 / dtype_bits(dtype));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double position = static_cast<double>(first_element + i);
+    values[i] = static_cast<float>(std::pow(kTheta, -position / total));
+  }
+  convert_elements(std::as_bytes(std::span(values)), DType::kF32, out, dtype, values.size());
 }
 
 }  // namespace
@@ -230,13 +254,15 @@ Result<SeededCheckpointReport> create_seeded_checkpoint(platform::FileSystem& fi
   if (!folder) {
     return folder.refusal();
   }
-  if (const auto status = write_texts(files, *plan, options, folder->path()); !status) {
+  if (const auto status = write_texts(files, *plan, folder->path()); !status) {
     return status.refusal();
   }
-  if (const auto status =
-          write_shards(files, executor, *plan, options.seed, folder->path() / "transformer");
-      !status) {
-    return status.refusal();
+  for (const auto& part : plan->components) {
+    if (const auto status =
+            write_shards(files, executor, part, options.seed, folder->path() / part.component.name);
+        !status) {
+      return status.refusal();
+    }
   }
   if (const auto status = folder->publish(); !status) {
     return status.refusal();
@@ -244,9 +270,13 @@ Result<SeededCheckpointReport> create_seeded_checkpoint(platform::FileSystem& fi
   return plan->report;
 }
 
-void fill_seeded_tensor(const WanTensor& tensor, std::uint64_t seed, DType dtype,
+void fill_seeded_tensor(const SeededTensor& tensor, std::uint64_t seed, DType dtype,
                         std::uint64_t first_element, ByteSpan out) {
-  ValueGenerator(tensor.name, seed)
+  if (tensor.values == SeededValues::kInverseFrequencies) {
+    fill_inverse_frequencies(tensor, dtype, first_element, out);
+    return;
+  }
+  ValueGenerator(tensor.stream_name(), seed)
       .fill_normal(out, dtype, first_element, tensor.mean, tensor.scale);
 }
 

@@ -8,6 +8,7 @@
 #include "base/codes.h"
 #include "base/nearest_name.h"
 #include "host_weights/json_fields.h"
+#include "host_weights/seeded_checkpoint/checkpoint_texts.h"
 
 namespace dlo::host_weights {
 
@@ -17,8 +18,6 @@ using nlohmann::json;
 
 constexpr std::string_view kClassName = "WanTransformer3DModel";
 constexpr std::string_view kQkNorm = "rms_norm_across_heads";
-// The release whose layout is written.
-constexpr std::string_view kDiffusersVersion = "0.42.1";
 
 constexpr std::array kPresets = {
     WanPreset{"wan_tiny",

@@ -2,61 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-
-#include "base/codes.h"
-#include "base/nearest_name.h"
-
 namespace dlo::host_weights {
 
 namespace {
-
-constexpr float kBiasScale = 0.02F;
-constexpr float kNormWeightScale = 0.05F;
-// Outputs that are added to the residual stream are halved, so that their sum over 40 blocks
-// stays within the range where bf16 has its digits.
-constexpr float kResidualFactor = 0.5F;
-
-float inverse_root(std::int64_t value) {
-  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(value)));
-}
-
-// Collects tensors in order; one function a kind of module.
-class TensorList {
- public:
-  struct Linear {
-    std::string name;
-    std::int64_t out = 0;
-    std::int64_t in = 0;
-    float factor = 1.0F;
-    bool kept_in_fp32 = false;
-  };
-
-  void linear(const Linear& spec) {
-    add({spec.name + ".weight",
-         {spec.out, spec.in},
-         0.0F,
-         spec.factor * inverse_root(spec.in),
-         spec.kept_in_fp32});
-    bias(spec.name, spec.out, spec.kept_in_fp32);
-  }
-  void bias(const std::string& module, std::int64_t size, bool kept_in_fp32) {
-    add({module + ".bias", {size}, 0.0F, kBiasScale, kept_in_fp32});
-  }
-  void norm_weight(const std::string& module, std::int64_t size, bool kept_in_fp32) {
-    add({module + ".weight", {size}, 1.0F, kNormWeightScale, kept_in_fp32});
-  }
-  void modulation_table(const std::string& name, std::int64_t rows, std::int64_t hidden) {
-    add({name, {1, rows, hidden}, 0.0F, inverse_root(hidden), true});
-  }
-  void add(WanTensor tensor) { tensors_.push_back(std::move(tensor)); }
-
-  [[nodiscard]] std::vector<WanTensor> take() { return std::move(tensors_); }
-
- private:
-  std::vector<WanTensor> tensors_;
-};
 
 void add_embedders(TensorList& list, const WanShape& shape) {
   const std::int64_t hidden = shape.hidden();
@@ -96,20 +44,9 @@ void add_block(TensorList& list, const std::string& prefix, const WanShape& shap
   list.linear({prefix + "ffn.net.2", hidden, shape.ffn_dim, kResidualFactor});
 }
 
-struct StoredName {
-  StoredDType stored;
-  std::string_view name;
-};
-
-constexpr std::array kStoredNames = {
-    StoredName{StoredDType::kF32, "F32"},
-    StoredName{StoredDType::kBF16, "BF16"},
-    StoredName{StoredDType::kMixed, "mixed"},
-};
-
 }  // namespace
 
-std::vector<WanTensor> wan_tensors(const WanShape& shape) {
+std::vector<SeededTensor> wan_tensors(const WanShape& shape) {
   TensorList list;
   list.modulation_table("scale_shift_table", 2, shape.hidden());
   add_embedders(list, shape);
@@ -118,33 +55,6 @@ std::vector<WanTensor> wan_tensors(const WanShape& shape) {
   }
   list.linear({"proj_out", shape.out_channels * shape.patch_elements(), shape.hidden()});
   return list.take();
-}
-
-Result<StoredDType> parse_stored_dtype(std::string_view text) {
-  std::vector<std::string_view> known;
-  for (const auto& row : kStoredNames) {
-    if (row.name == text) {
-      return row.stored;
-    }
-    known.push_back(row.name);
-  }
-  return refuse(codes::kInvalidValue, fmt::format("unknown dtype '{}'", text), "--dtype",
-                suggest_name(text, known));
-}
-
-std::string_view stored_dtype_name(StoredDType stored) {
-  for (const auto& row : kStoredNames) {
-    if (row.stored == stored) {
-      return row.name;
-    }
-  }
-  throw LogicError("stored dtype without a row in the table");
-}
-
-DType stored_tensor_dtype(const WanTensor& tensor, StoredDType stored) {
-  const bool wide =
-      stored == StoredDType::kF32 || (stored == StoredDType::kMixed && tensor.kept_in_fp32);
-  return wide ? DType::kF32 : DType::kBF16;
 }
 
 }  // namespace dlo::host_weights

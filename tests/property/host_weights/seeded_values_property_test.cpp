@@ -14,7 +14,7 @@ namespace dlo::host_weights {
 namespace {
 
 struct Draw {
-  WanTensor tensor;
+  SeededTensor tensor;
   std::uint64_t seed = 0;
   std::int64_t count = 0;
 };

@@ -107,12 +107,37 @@ TEST(Calibration, WrongValue_IsRefused) {
 }
 
 // The measured model's own figures: 702.8 MB and 92.9 MB a block.
+double bytes_of(const PresetBlock& block) {
+  return static_cast<double>(block.bytes);
+}
+
 TEST(PresetBlocks, Wan_HaveTheirMeasuredSizes) {
-  EXPECT_EQ(preset_blocks("wan_14b")->count, 40U);
-  EXPECT_NEAR(static_cast<double>(preset_blocks("wan_14b")->block_bytes), 702.8e6, 0.1e6);
-  EXPECT_NEAR(static_cast<double>(preset_blocks("wan_1_3b")->block_bytes), 92.9e6, 0.1e6);
-  EXPECT_NEAR(preset_block_flops("wan_14b", 32'760).value(), 41.9e12, 0.1e12);
-  EXPECT_EQ(preset_blocks("wan_15b").refusal().action, "did you mean 'wan_14b'?");
+  const auto large = preset_blocks("wan_14b", std::nullopt, 32'760).value();
+  EXPECT_EQ(large.size(), 40U);
+  EXPECT_NEAR(bytes_of(large.front()), 702.8e6, 0.1e6);
+  EXPECT_NEAR(large.back().flops, 41.9e12, 0.1e12);
+  const auto small = preset_blocks("wan_1_3b", 2, 0).value();
+  EXPECT_EQ(small.size(), 2U);
+  EXPECT_NEAR(bytes_of(small.front()), 92.9e6, 0.1e6);
+  EXPECT_EQ(small.front().flops, 0.0);
+  EXPECT_EQ(preset_blocks("wan_15b", std::nullopt, 0).refusal().action, "did you mean 'wan_14b'?");
+}
+
+TEST(PresetBlocks, Flux_IsOneRingOfTwoSizes) {
+  const auto ring = preset_blocks("flux_dev", std::nullopt, 4'096).value();
+  ASSERT_EQ(ring.size(), 57U);
+  EXPECT_NEAR(bytes_of(ring[18]) / kMiB, 648.2, 0.1);
+  EXPECT_NEAR(bytes_of(ring[19]) / kMiB, 270.1, 0.1);
+  // Two thirds of a dual block's weights meet a token, a half of them of text alone.
+  EXPECT_NEAR(ring.front().flops, 2 * 113.2e6 * (4'096 + 512) + 4.0 * 4'608 * 4'608 * 3'072, 2e10);
+  EXPECT_NEAR(ring.back().flops, 2 * 113.2e6 * 4'608 + 4.0 * 4'608 * 4'608 * 3'072, 2e10);
+}
+
+TEST(PresetBlocks, H3_LeavesItsRefinerAndItsModulationOut) {
+  const auto ring = preset_blocks("h3_16", std::nullopt, 5'000).value();
+  ASSERT_EQ(ring.size(), 16U);
+  EXPECT_NEAR(bytes_of(ring.front()) / kMiB, 1231.3, 0.1);
+  EXPECT_NEAR(ring.front().flops, 2 * 385.4e6 * 5'000 + 4.0 * 25e6 * 7'168, 2e10);
 }
 
 }  // namespace

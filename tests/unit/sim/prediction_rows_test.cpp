@@ -87,7 +87,7 @@ PredictResult predict_row(const MeasuredRow& row) {
   request.ranks = row.ranks;
   request.transfer = row.transfer;
   const auto compute_ns = static_cast<Nanoseconds>(row.resident_ms * 1e6 / row.blocks);
-  request.blocks.assign(row.blocks, {preset_blocks(row.preset)->block_bytes, compute_ns});
+  request.blocks.assign(row.blocks, {preset_blocks(row.preset, 1, 0)->front().bytes, compute_ns});
   request.input_slots = row.input_slots;
   request.chunk_bytes = 0;
   return predicted(request);

@@ -15,6 +15,7 @@
 #include "base/value_generator.h"
 #include "host_weights/model_index.h"
 #include "host_weights/safetensors/checkpoint_index.h"
+#include "host_weights/seeded_checkpoint/wan_tensors.h"
 #include "platform/cpu/thread_executor.h"
 #include "tests/support/memory_file_system.h"
 
@@ -105,7 +106,8 @@ TEST_F(SeededCheckpointTest, Folder_IsReadBackAsAPipeline) {
   EXPECT_EQ(configs->scheduler.entry.class_name, "FlowMatchEulerDiscreteScheduler");
   EXPECT_EQ(configs->scheduler.config["shift"], 3.0);
   EXPECT_EQ(configs->transformers.at(0).config["_dlo_seed"], 42U);
-  EXPECT_EQ(*parse_wan_config(configs->transformers.at(0).config, ""), report->shape);
+  EXPECT_EQ(*parse_wan_config(configs->transformers.at(0).config, ""),
+            wan_preset("wan_tiny")->shape);
 }
 
 TEST_F(SeededCheckpointTest, ShardLimit_MakesShardsWithAnIndex) {
