@@ -1,11 +1,14 @@
 #include "harness/cli/arguments.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/codes.h"
 #include "base/nearest_name.h"
 #include "config/option_rows.h"
+#include "host_weights/seeded_checkpoint/presets.h"
 
 namespace dlo::harness {
 namespace {
@@ -63,6 +66,7 @@ class Parser {
     app_.add_flag("--version", version_, "What this program was built from");
     add_doctor();
     add_checkpoint();
+    add_plan();
     add_run();
     add_sweep();
     add_gate();
@@ -102,7 +106,7 @@ class Parser {
       arguments_.subcommand = Subcommand::kVersion;
     } else if (app_.get_subcommands().empty()) {
       return refuse(codes::kInvalidValue, "no subcommand given", "dlo",
-                    "give doctor, checkpoint, run, sweep, gate, explore, predict, report or "
+                    "give doctor, checkpoint, plan, run, sweep, gate, explore, predict, report or "
                     "compare, or see dlo --help");
     }
     const CLI::App& chosen = deepest_chosen(app_);
@@ -141,7 +145,9 @@ class Parser {
     checkpoint->require_subcommand(0, 1);
     CLI::App* create = add(*checkpoint, "create", "Write a seeded checkpoint in diffusers' layout",
                            Subcommand::kCheckpointCreate);
-    create->add_option("--preset", arguments_.preset, "wan_tiny, wan_cpu, wan_1_3b or wan_14b")
+    create
+        ->add_option("--preset", arguments_.preset,
+                     fmt::format("{}", fmt::join(host_weights::preset_names(), ", ")))
         ->required()
         ->type_name("NAME");
     create->add_option("--blocks", arguments_.blocks, "Number of blocks, if not the preset's own")
@@ -160,6 +166,14 @@ class Parser {
         ->expected(1)
         ->type_name("PATH");
     inspect->add_flag("--json", arguments_.json, "Print JSON");
+  }
+
+  void add_plan() {
+    CLI::App* plan =
+        add(app_, "plan", "What a checkpoint folder would take, from its headers alone",
+            Subcommand::kPlan);
+    add_plan_options(*plan, arguments_.plan);
+    plan->add_flag("--json", arguments_.json, "Print JSON");
   }
 
   void add_run() {

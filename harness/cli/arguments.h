@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "config/offload_options.h"
+#include "harness/cli/plan_arguments.h"
 #include "harness/cli/predict_arguments.h"
 
 namespace dlo::harness {
@@ -26,7 +27,8 @@ enum class Subcommand {
   kGate,
   kPredict,
   kReport,
-  kCompare
+  kCompare,
+  kPlan
 };
 
 struct Arguments {
@@ -61,6 +63,7 @@ struct Arguments {
   double minutes = 0;
 
   PredictArguments predict;
+  PlanArguments plan;
 
   // Offload options given on the command line of `run`: option name and value, in order.
   std::vector<std::pair<std::string, std::string>> overrides;

@@ -11,6 +11,7 @@
 #include "harness/cli/compare_command.h"
 #include "harness/cli/explore_command.h"
 #include "harness/cli/gate_command.h"
+#include "harness/cli/plan_command.h"
 #include "harness/cli/predict_command.h"
 #include "harness/cli/scenario_commands.h"
 #include "harness/doctor.h"
@@ -73,6 +74,8 @@ ExitCode run_subcommand(const CommandContext& context, const Arguments& argument
       return regenerate_report(context, arguments);
     case Subcommand::kCompare:
       return run_compare(context, arguments);
+    case Subcommand::kPlan:
+      return run_plan(context, arguments);
   }
   throw LogicError("subcommand without a handler");
 }

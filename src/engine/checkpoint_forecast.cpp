@@ -11,6 +11,7 @@
 
 #include "backend/placement_plan.h"
 #include "backend/transfer_plan.h"
+#include "base/codes.h"
 #include "base/failure_signal.h"
 #include "config/validate.h"
 #include "engine/checkpoint_model.h"
@@ -68,7 +69,8 @@ SourceForecast forecast_source(const platform::FileSystem& files, const platform
   const auto opened = host_weights::SourceTensors::open(
       files, {.path = root, .subfolder = entry.name, .prefix = "", .file_patterns = {}});
   if (!opened) {
-    source.note = opened.refusal().message();
+    source.note = opened.refusal().code == codes::kFileNotFound ? "not in the folder"
+                                                                : opened.refusal().message();
     return source;
   }
   std::set<std::string_view> dtypes;
