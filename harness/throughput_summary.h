@@ -26,8 +26,8 @@ struct ArmSummary {
   // best sample of this run, for a limit lies above all that is measured. None: resident, or not
   // calibrated.
   std::optional<double> link_limit_ms;
-  // Staged alone: time that packing and copying its blocks took a bare loop of this run with as many
-  // threads, at its median rate. No limit: the loop stops for its threads.
+  // Staged alone: time that a bare loop of this run, with as many threads, takes to pack and copy
+  // its blocks, at the median rate. No limit: the loop stops for its threads.
   std::optional<double> pack_copy_ms;
   // Share by which this arm may be slower than the baseline: what a series of products loses beside
   // one block's copy (and gather), for every streamed block, and 0.2 % of noise.
