@@ -28,13 +28,16 @@ std::vector<SampleOperand> operands_of(const DitGeometry& geometry, const Sample
 
 }  // namespace
 
+std::size_t wan_transformer_of(double timestep, double boundary_timestep) {
+  return timestep >= boundary_timestep ? 0 : 1;
+}
+
 WanSampler::WanSampler(std::vector<DitModel*> models, const FlowMatchEulerConfig& scheduler,
                        double boundary_ratio, const SampleRequest& request)
     : models_(std::move(models)),
       schedule_(make_flow_schedule(
           scheduler, {.step_count = request.steps, .mu = std::nullopt, .given_sigmas = {}})),
-      boundary_timestep_(
-          static_cast<float>(boundary_ratio * static_cast<double>(scheduler.num_train_timesteps))),
+      boundary_timestep_(boundary_ratio * static_cast<double>(scheduler.num_train_timesteps)),
       guidance_scale_(static_cast<float>(request.guidance_scale)),
       operands_(operands_of(models_.front()->geometry(), request)) {}
 
@@ -46,7 +49,8 @@ void WanSampler::bind(const std::vector<DeviceTensor>& tensors) {
 }
 
 std::size_t WanSampler::model_of(std::size_t step) const {
-  return models_.size() == 1 || schedule_.timesteps[step] >= boundary_timestep_ ? 0 : 1;
+  return models_.size() == 1 ? 0
+                             : wan_transformer_of(schedule_.timesteps[step], boundary_timestep_);
 }
 
 void WanSampler::enqueue_step(platform::Device& device, std::size_t step) {

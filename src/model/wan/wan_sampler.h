@@ -14,6 +14,10 @@
 
 namespace dlo::model {
 
+// 0, the transformer for high noise, from `boundary_timestep` on, 1 below; both of the scheduler's
+// training steps.
+[[nodiscard]] std::size_t wan_transformer_of(double timestep, double boundary_timestep);
+
 class WanSampler final : public Sampler {
  public:
   // `models` are one, or the one for high noise and the one for low noise; both outlive the
@@ -36,7 +40,7 @@ class WanSampler final : public Sampler {
  private:
   std::vector<DitModel*> models_;
   FlowSchedule schedule_;
-  float boundary_timestep_;
+  double boundary_timestep_;
   float guidance_scale_;
   std::vector<SampleOperand> operands_;
   // Enqueued forwards refer to these.
