@@ -35,11 +35,6 @@ constexpr std::array kUnsupported = {
         [](const Configuration&) -> std::string { return "the runtime cache"; },
         "leave dlo_enable_runtime_cache off"),
     unsupported(
-        "dlo_resident_layers",
-        [](const Configuration& c) { return c.options.dlo_resident_layers != 0; },
-        [](const Configuration&) -> std::string { return "resident layers"; },
-        "leave dlo_resident_layers at 0"),
-    unsupported(
         "use_hsdp", [](const Configuration& c) { return c.parallel.use_hsdp; },
         [](const Configuration&) -> std::string { return "HSDP"; }, "leave use_hsdp off"),
     unsupported(

@@ -40,7 +40,8 @@ TEST(Validate, ConstructViolation_HidesLaterStages) {
 
 TEST(Validate, NormaliseViolation_HidesTheEngineStage) {
   OffloadOptions options;
-  options.dlo_resident_layers = 2;  // with AllGather; also not in this product
+  options.dlo_resident_layers = 2;          // with AllGather
+  options.enable_layerwise_offload = true;  // alone: not in this product
   EXPECT_EQ(codes_of(validate(options, {})), (std::vector<std::string>{"CFG-21"}));
 }
 

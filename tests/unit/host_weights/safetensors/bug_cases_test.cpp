@@ -100,7 +100,7 @@ TEST(BugCaseFm3, RepeatedNameWithOtherRangesOrRepeatedFields_IsRefused) {
   EXPECT_FALSE(parse(file_of(R"({"__metadata__":{},"__metadata__":{}})")).ok());
 }
 
-TEST(BugCaseFm4, RangesMustTileTheDataExactly) {
+TEST(BugCaseFm4, RangesThatDoNotTileTheData_AreRefused) {
   const std::string k = entry("k", "F32", "[1]", "[0,4]");
   const auto with = [&](const std::string& offsets, const std::string& data) {
     return parse(file_of("{" + k + "," + entry("v", "F32", "[1]", offsets) + "}", data)).ok();
