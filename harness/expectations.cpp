@@ -41,8 +41,17 @@ contracts::Transfer requested(const Scenario& scenario) {
   if (!scenario.streams()) {
     return contracts::Transfer::kResident;
   }
-  return scenario.options.dlo_use_allgather ? contracts::Transfer::kAllGather
-                                            : contracts::Transfer::kRankLocal;
+  if (scenario.options.dlo_use_allgather) {
+    return contracts::Transfer::kAllGather;
+  }
+  return scenario.options.dlo_checkpoint_mmap ? contracts::Transfer::kStaged
+                                              : contracts::Transfer::kRankLocal;
+}
+
+contracts::Backing requested_backing(const Scenario& scenario) {
+  return scenario.streams() && scenario.options.dlo_checkpoint_mmap
+             ? contracts::Backing::kCheckpointMmap
+             : contracts::Backing::kOrdinary;
 }
 
 // A run that quietly did something else than it was asked for would pass every other check.
@@ -53,6 +62,12 @@ void check_effective(const Scenario& scenario, const RunReport& report, Findings
       findings.push_back(fmt::format("rank {} was asked for {} and did {} without saying why",
                                      rank.rank, contracts::transfer_name(requested(scenario)),
                                      contracts::transfer_name(rank.effective.transfer)));
+    }
+    if (!downgraded && rank.effective.backing != requested_backing(scenario)) {
+      findings.push_back(fmt::format("rank {} was to have backing {} and has {} without saying why",
+                                     rank.rank,
+                                     contracts::backing_name(requested_backing(scenario)),
+                                     contracts::backing_name(rank.effective.backing)));
     }
     if (downgraded != (report.outcome == Outcome::kFallsBack)) {
       findings.push_back(fmt::format("rank {} {} a downgrade, the outcome is {}", rank.rank,
@@ -83,6 +98,24 @@ void check_ranks(const Scenario& scenario, const RunReport& report, Findings& fi
     if (rank.owned.host_private_now > rank.owned.host_private_limit) {
       findings.push_back(fmt::format("rank {}: owns {} host bytes, the mode promises {}", rank.rank,
                                      rank.owned.host_private_now, rank.owned.host_private_limit));
+    }
+  }
+}
+
+// Ranks that run the same tensors map the same files, so the node keeps one copy of their pages.
+void check_mapped_files(const RunReport& report, Findings& findings) {
+  std::map<int, const RankReport*> first_of;  // by TP coordinate
+  for (const RankReport& rank : report.ranks) {
+    const bool mapped = rank.effective.backing == contracts::Backing::kCheckpointMmap;
+    if (mapped != !rank.mapped_files.empty()) {
+      findings.push_back(fmt::format("rank {} has backing {} and mapped {} files", rank.rank,
+                                     contracts::backing_name(rank.effective.backing),
+                                     rank.mapped_files.size()));
+    }
+    const RankReport& first = *first_of.try_emplace(rank.coordinates.tp, &rank).first->second;
+    if (rank.mapped_files != first.mapped_files) {
+      findings.push_back(fmt::format("ranks {} and {} mapped different files, device or inode",
+                                     first.rank, rank.rank));
     }
   }
 }
@@ -195,6 +228,7 @@ Verdict judge(const Scenario& scenario, const RunReport& report,
   if (ran(report)) {
     check_effective(scenario, report, findings);
     check_ranks(scenario, report, findings);
+    check_mapped_files(report, findings);
     const Digests digests = check_outputs(scenario, report, findings);
     if (scenario.throughput.has_value()) {
       const Findings fell_short = check_throughput(report.ranks, throughput);

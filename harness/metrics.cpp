@@ -63,6 +63,25 @@ constexpr std::array kDefinitions{
         "Proportional set size summed over the ranks, from /proc/self/smaps_rollup after the last "
         "forward: a page shared by n processes counts 1/n in each, so the sum is what the node "
         "really holds. Libraries and the model's activations are part of it."},
+    MetricDefinition{
+        "weight_pss_bytes", "PSS of the weights, all ranks", "bytes",
+        "What the PSS of each rank grew by between the moment before the first weight was loaded "
+        "and the last forward, summed over the ranks. Held against the bytes of one copy of the "
+        "model: private copies cost one a rank, a mapping that ranks share one in all. What a "
+        "first forward costs (activations, threads) is part of it."},
+    MetricDefinition{
+        "weight_copies", "copies of the weights in host memory", "copies",
+        "The same divided by the bytes of one copy of the model's tensors, unpadded."},
+    MetricDefinition{
+        "private_dirty_copies", "copies of the weights in private pages", "copies",
+        "Growth of Private_Dirty over the same time, summed over the ranks, divided by the bytes "
+        "of one copy: memory that every rank pays for alone. Pinned staging is part of it."},
+    MetricDefinition{"shared_clean_bytes", "shared clean", "bytes",
+                     "Shared_Clean of the same file, largest rank: pages of mapped files that "
+                     "another process maps too and that the kernel may drop."},
+    MetricDefinition{"pss_file_total_bytes", "PSS of files, all ranks", "bytes",
+                     "Pss_File of the same file, summed over the ranks: mapped checkpoints and "
+                     "the program's own libraries."},
     MetricDefinition{"private_dirty_bytes", "private dirty", "bytes",
                      "Private_Dirty of the same file, largest rank: pages that no other process "
                      "shares and that cannot be dropped."},
@@ -159,6 +178,27 @@ void add_traffic(MetricList& list, const std::vector<RankReport>& ranks) {
   list.add("gather_calls", sum(ranks, [](const RankReport& r) { return r.traffic.gather_calls; }));
 }
 
+// What the weights made of the processes.
+void add_growth(MetricList& list, const std::vector<RankReport>& ranks) {
+  const auto growth = [&ranks](std::uint64_t engine::ProcessMemory::*figure) {
+    double total = 0;
+    for (const RankReport& rank : ranks) {
+      total += as_double(rank.process.*figure) - as_double(rank.baseline.*figure);
+    }
+    return total;
+  };
+  const double copy_bytes = as_double(std::max<std::uint64_t>(ranks.front().weight_bytes, 1));
+  const double pss = growth(&engine::ProcessMemory::pss_bytes);
+  const Reading shared = [](const RankReport& r) { return r.process.shared_clean_bytes; };
+  list.add("weight_pss_bytes", pss, copy_bytes);
+  list.add("weight_copies", pss / copy_bytes);
+  list.add("private_dirty_copies",
+           growth(&engine::ProcessMemory::private_dirty_bytes) / copy_bytes);
+  list.add("shared_clean_bytes", as_double(shared(largest(ranks, shared))));
+  list.add("pss_file_total_bytes",
+           sum(ranks, [](const RankReport& r) { return r.process.pss_file_bytes; }));
+}
+
 void add_memory(MetricList& list, const std::vector<RankReport>& ranks) {
   const Reading host_peak = [](const RankReport& r) { return r.owned.host_private_peak; };
   const Reading host_now = [](const RankReport& r) { return r.owned.host_private_now; };
@@ -175,6 +215,7 @@ void add_memory(MetricList& list, const std::vector<RankReport>& ranks) {
   list.add("device_peak_bytes", as_double(device.owned.device_peak),
            as_double(device.owned.device_limit));
   list.add("pss_total_bytes", sum(ranks, [](const RankReport& r) { return r.process.pss_bytes; }));
+  add_growth(list, ranks);
   list.add("private_dirty_bytes", as_double(dirty(largest(ranks, dirty))));
   list.add("rss_bytes", as_double(rss(largest(ranks, rss))));
 }

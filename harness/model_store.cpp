@@ -10,7 +10,11 @@ namespace {
 // The 14B preset is 28 GB; a slow disk takes some minutes. A dead rank 0 ends the wait earlier.
 constexpr Nanoseconds kGenerateTimeout = 3600 * kSecond;
 
+// The schema has read the name already.
 host_weights::StoredDType stored_dtype(const ModelChoice& model) {
+  if (model.generated->stored_dtype) {
+    return host_weights::parse_stored_dtype(*model.generated->stored_dtype).value();
+  }
   if (model.dtype != DType::kBF16) {
     return host_weights::StoredDType::kF32;
   }

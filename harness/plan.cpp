@@ -22,11 +22,13 @@ std::string reference_key(const Scenario& scenario) {
   const ModelChoice& model = scenario.model;
   const engine::RequestSpec& requests = scenario.requests;
   std::string key =
-      fmt::format("{} {} {} {} {} ", model.folder.string(), dtype_name(model.dtype),
-                  model.keep_fp32_modules, dtype_name(model.compute_dtype), model.attention);
+      fmt::format("{} {} {} {} {} {} ", model.folder.string(), dtype_name(model.dtype),
+                  model.keep_fp32_modules, dtype_name(model.compute_dtype), model.attention,
+                  model.fused_projections);
   if (model.generated.has_value()) {
-    key += fmt::format("{} {} {} ", model.generated->preset, model.generated->seed,
-                       model.generated->blocks.value_or(-1));
+    key += fmt::format("{} {} {} {} ", model.generated->preset, model.generated->seed,
+                       model.generated->blocks.value_or(-1),
+                       model.generated->stored_dtype.value_or("as it runs"));
   }
   key += fmt::format("{} {} {} {} {} {} {} {} ", requests.count, requests.steps,
                      requests.guidance_scale, requests.latent_frames, requests.latent_height,
@@ -153,6 +155,9 @@ Plan plan_sweep(const std::vector<Scenario>& scenarios, int world_size,
     const std::int64_t needed = ranks_needed(scenario);
     if (scenario.ends_its_world()) {
       skipped.push_back(skip(scenario, "ends its world; a job of its own for dlo run or dlo gate"));
+    } else if (scenario.own_job) {
+      skipped.push_back(
+          skip(scenario, "wants processes of its own; a job for dlo run --instance or dlo gate"));
     } else if (needed > world_size) {
       skipped.push_back(
           skip(scenario, fmt::format("needs {}, world has {}", ranks_text(needed), world_size)));

@@ -24,6 +24,7 @@ engine::RunRequest make_request(const Scenario& scenario, const platform::Path& 
   request.model.keep_fp32_modules = scenario.model.keep_fp32_modules;
   request.model.compute_dtype = scenario.model.compute_dtype;
   request.model.attention = scenario.model.attention;
+  request.model.fused_projections = scenario.model.fused_projections;
   request.options = scenario.options;
   request.parallel = scenario.parallel;
   request.requests = scenario.requests;
@@ -47,7 +48,7 @@ Json rank_json(const engine::RankReport& rank, bool with_numbers) {
   Json json = engine::rank_report_to_json(rank);
   json.erase("throughput");  // with its traces; the scenario has what is made of it
   if (!with_numbers) {
-    for (const char* numbers : {"owned", "process", "traffic", "forward_ms"}) {
+    for (const char* numbers : {"owned", "baseline", "process", "traffic", "forward_ms"}) {
       json.erase(numbers);
     }
   }

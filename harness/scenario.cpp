@@ -58,23 +58,26 @@ Result<ModelChoice> read_model(const Json& document, const ScenarioContext& cont
   }
   ModelChoice choice;
   if (model.contains("checkpoint")) {
-    if (model.contains("blocks") || model.contains("seed")) {
-      return bad_file(codes::kInvalidValue, "blocks and seed belong to a preset", context,
-                      "leave them out beside a checkpoint");
+    if (model.contains("blocks") || model.contains("seed") || model.contains("stored_dtype")) {
+      return bad_file(codes::kInvalidValue, "blocks, seed and stored_dtype belong to a preset",
+                      context, "leave them out beside a checkpoint");
     }
     choice.checkpoint = model.at("checkpoint").get<std::string>();
   } else {
     GeneratedModel generated{.preset = model.at("preset").get<std::string>(),
                              .seed = context.run_seed,
-                             .blocks = std::nullopt};
+                             .blocks = std::nullopt,
+                             .stored_dtype = std::nullopt};
     read_field(model, "seed", generated.seed);
     read_field(model, "blocks", generated.blocks);
+    read_field(model, "stored_dtype", generated.stored_dtype);
     choice.generated = generated;
   }
   choice.dtype = *dtype_from_name(model.value("dtype", "F32"));
   read_field(model, "keep_fp32_modules", choice.keep_fp32_modules);
   choice.compute_dtype = *dtype_from_name(model.value("compute_dtype", "F32"));
   read_field(model, "attention", choice.attention);
+  read_field(model, "fused_projections", choice.fused_projections);
   return choice;
 }
 
@@ -242,6 +245,7 @@ Result<Scenario> read_instance(const MatrixInstance& instance, const ScenarioCon
   if (throughput->has_value()) {
     time_forwards(*std::move(*throughput), scenario);
   }
+  scenario.own_job = document.value("own_job", false);
   scenario.compare_with_resident = document.value("compare_with", "none") == "resident";
   return scenario;
 }
@@ -257,8 +261,14 @@ std::string ModelChoice::label() const {
     }
   }
   name = fmt::format("{}, {}", name, dtype_name(dtype));
+  if (generated.has_value() && generated->stored_dtype.has_value()) {
+    name += fmt::format(", {} on disk", *generated->stored_dtype);
+  }
   if (compute_dtype != DType::kF32) {
     name += fmt::format(", {} arithmetic", dtype_name(compute_dtype));
+  }
+  if (fused_projections) {
+    name += ", fused projections";
   }
   return attention == engine::ModelSpec{}.attention
              ? name

@@ -23,7 +23,8 @@ namespace dlo::harness {
 struct GeneratedModel {
   std::string preset;
   std::uint64_t seed = 0;
-  std::optional<std::int64_t> blocks;  // none: the preset's own number
+  std::optional<std::int64_t> blocks;       // none: the preset's own number
+  std::optional<std::string> stored_dtype;  // on disk; none: as it runs
 
   friend bool operator==(const GeneratedModel&, const GeneratedModel&) = default;
 };
@@ -36,6 +37,7 @@ struct ModelChoice {
   bool keep_fp32_modules = true;
   DType compute_dtype = DType::kF32;
   std::string attention = engine::ModelSpec{}.attention;
+  bool fused_projections = false;
 
   // "wan_cpu, 4 blocks, F32" or "wan_tiny/checkpoint, F32".
   [[nodiscard]] std::string label() const;
@@ -69,6 +71,7 @@ struct Scenario {
   Expectation expected;
   std::vector<Measure> measures;
   bool compare_with_resident = false;
+  bool own_job = false;  // nothing may run before it in its processes
   // Forwards are timed in place of serving requests; `options` are those of the first arm.
   std::optional<engine::ThroughputSpec> throughput;
 

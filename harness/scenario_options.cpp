@@ -22,6 +22,14 @@ Result<config::OffloadOptions> read_options(const Json& object, const std::strin
       fields["dlo_use_allgather"] = transfer == "all_gather";
     }
   }
+  // A resident run has no backing: its options stay those of every resident run.
+  if (object.contains("backing") && object.value("transfer", "") != "resident") {
+    if (fields.contains("dlo_checkpoint_mmap")) {
+      return refuse(codes::kInvalidValue, "backing and option dlo_checkpoint_mmap both", where,
+                    "backing sets it; leave one of the two out");
+    }
+    fields["dlo_checkpoint_mmap"] = object.at("backing") == "checkpoint_mmap";
+  }
   Result<config::OffloadOptions> options = config::options_from_json(fields);
   if (!options) {
     // The file is the place to mend, whoever found the mistake.

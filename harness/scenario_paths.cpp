@@ -24,6 +24,7 @@ constexpr std::array kShortNames{
     ShortName{"tp", "/topology/tp"},
     ShortName{"hsdp", "/topology/hsdp"},
     ShortName{"transfer", "/transfer"},
+    ShortName{"backing", "/backing"},
     ShortName{"chunk_bytes", "/options/dlo_chunk_bytes"},
     ShortName{"prefetch_depth", "/options/dlo_prefetch_depth"},
     ShortName{"checkpoint", "/model/checkpoint"},

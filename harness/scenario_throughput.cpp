@@ -17,6 +17,9 @@ Result<ArmSpec> read_arm(const Json& row, const Json& document, const std::strin
   Json options = document.value("options", Json::object());
   options.update(row.value("options", Json::object()));
   object["options"] = options;
+  if (document.contains("backing") && !object.contains("backing")) {
+    object["backing"] = document.at("backing");
+  }
   Result<config::OffloadOptions> read = read_options(object, where);
   if (!read) {
     Refusal refusal = read.refusal();

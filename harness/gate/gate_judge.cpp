@@ -138,7 +138,7 @@ class CrashJudge {
  public:
   CrashJudge(const GateJob& job, JobVerdict& verdict)
       : job_(job),
-        scenario_(job.crash_scenario()),
+        scenario_(job.own_scenario()),
         lost_(scenario_.platform.crash->rank),
         verdict_(verdict) {}
 
@@ -311,6 +311,7 @@ bool JobVerdict::passed() const {
 JobVerdict judge_job(const GateJob& job, const JobFacts& facts) {
   JobVerdict verdict{.name = job.name,
                      .ranks = job.ranks,
+                     .own = job.own,
                      .crash = job.crash,
                      .facts = facts,
                      .scenarios = {},

@@ -37,6 +37,7 @@ struct GateRank {
 struct JobVerdict {
   std::string name;
   int ranks = 1;
+  bool own = false;  // as GateJob
   bool crash = false;
   JobFacts facts;
   std::vector<GateScenario> scenarios;

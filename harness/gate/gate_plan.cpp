@@ -11,9 +11,14 @@
 namespace dlo::harness {
 namespace {
 
-GateJob crash_job(const Scenario& scenario, const AcceleratorCount& accelerators) {
+// A job for one scenario, and for the reference that it is compared with.
+GateJob own_job(const Scenario& scenario, const AcceleratorCount& accelerators) {
   const auto ranks = static_cast<int>(ranks_needed(scenario));
-  GateJob job{.name = scenario.name, .ranks = ranks, .crash = true, .plan = {}};
+  GateJob job{.name = scenario.name,
+              .ranks = ranks,
+              .own = true,
+              .crash = scenario.ends_its_world(),
+              .plan = {}};
   // A world of exactly its size was asked for, so it cannot be refused.
   job.plan = plan_run({scenario}, ranks, accelerators).value();
   return job;
@@ -38,6 +43,7 @@ GatePlan plan_gate(const std::vector<Scenario>& scenarios, const std::vector<int
   for (const int world : worlds) {
     GateJob job{.name = fmt::format("sweep_np{}", world),
                 .ranks = world,
+                .own = false,
                 .crash = false,
                 .plan = plan_sweep(scenarios, world, accelerators)};
     for (const PlannedScenario& step : job.plan.steps) {
@@ -59,8 +65,8 @@ GatePlan plan_gate(const std::vector<Scenario>& scenarios, const std::vector<int
     if (ranks_needed(scenario) > largest) {
       skip(scenario, fmt::format("needs {} ranks, the largest world has {}", ranks_needed(scenario),
                                  largest));
-    } else if (scenario.ends_its_world()) {
-      GateJob job = crash_job(scenario, accelerators);
+    } else if (scenario.ends_its_world() || scenario.own_job) {
+      GateJob job = own_job(scenario, accelerators);
       if (job.plan.steps.empty()) {
         skip(scenario, job.plan.skipped.front().reason);
       } else {

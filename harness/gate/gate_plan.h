@@ -1,5 +1,5 @@
 // Owns: which mpirun jobs a gate runs: one sweep a world size, one job a scenario that ends its
-// world, and what is expected to run in each.
+// world or wants processes of its own, and what is expected to run in each.
 // Must not own: starting jobs (gate_run.h) or verdicts (gate_judge.h). Pure.
 #pragma once
 
@@ -14,11 +14,12 @@ namespace dlo::harness {
 struct GateJob {
   std::string name;  // "sweep_np2", or that of the scenario
   int ranks = 1;
-  bool crash = false;  // the last step ends its world
+  bool own = false;    // for its last step alone
+  bool crash = false;  // which ends its world
   Plan plan;           // what runs in it, in order
 
-  // Of a crash job.
-  [[nodiscard]] const Scenario& crash_scenario() const { return plan.steps.back().scenario; }
+  // Of a job for one scenario.
+  [[nodiscard]] const Scenario& own_scenario() const { return plan.steps.back().scenario; }
   // Where the job's files lie below the gate's folder, relative.
   [[nodiscard]] std::string folder() const;
 };

@@ -105,13 +105,13 @@ std::vector<std::string> job_command(const GateJob& job, const GateSettings& set
   std::vector<std::string> words{settings.mpirun.string(), "-q", "--oversubscribe", "--bind-to",
                                  "none"};
   // Without it mpirun ends the survivors of a killed rank; with it a stopped rank keeps it waiting.
-  if (job.crash && job.crash_scenario().platform.crash->kind == platform::CrashKind::kDies) {
+  if (job.crash && job.own_scenario().platform.crash->kind == platform::CrashKind::kDies) {
     words.emplace_back("--enable-recovery");
   }
   words.insert(words.end(), {"-np", std::to_string(job.ranks), settings.program.string()});
-  if (job.crash) {
-    words.insert(words.end(), {"run", job.crash_scenario().file.string(), "--instance",
-                               job.crash_scenario().name});
+  if (job.own) {
+    words.insert(words.end(), {"run", job.own_scenario().file.string(), "--instance",
+                               job.own_scenario().name});
   } else {
     words.emplace_back("sweep");
     for (const Path& path : settings.scenarios) {

@@ -6,6 +6,18 @@ namespace dlo::engine {
 
 using platform::MemoryPurpose;
 
+ProcessMemory process_memory(const platform::FileSystem& files) {
+  const auto rollup = telemetry::read_smaps_rollup(files);
+  if (!rollup.ok()) {
+    return {};
+  }
+  return {.rss_bytes = rollup->rss_bytes.value_or(0),
+          .pss_bytes = rollup->pss_bytes.value_or(0),
+          .private_dirty_bytes = rollup->private_dirty_bytes.value_or(0),
+          .shared_clean_bytes = rollup->shared_clean_bytes.value_or(0),
+          .pss_file_bytes = rollup->pss_file_bytes.value_or(0)};
+}
+
 void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
                     const platform::FileSystem& files, RankReport& report) {
   auto& owned = report.owned;
@@ -20,10 +32,7 @@ void measure_memory(const platform::Device& device, const LatentPipeline::Operan
     owned.device_now += device.device_memory(purpose).now_bytes;
     owned.device_peak += device.device_memory(purpose).peak_bytes;
   }
-  if (const auto rollup = telemetry::read_smaps_rollup(files); rollup.ok()) {
-    report.process = {rollup->rss_bytes.value_or(0), rollup->pss_bytes.value_or(0),
-                      rollup->private_dirty_bytes.value_or(0)};
-  }
+  report.process = process_memory(files);
 }
 
 void measure_host_peaks(const platform::Device& device, RankReport& report) {

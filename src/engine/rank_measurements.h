@@ -13,6 +13,9 @@
 
 namespace dlo::engine {
 
+// What /proc/self/smaps_rollup shows now.
+[[nodiscard]] ProcessMemory process_memory(const platform::FileSystem& files);
+
 // Peaks of host memory, while nothing but weights was ever in it: before operands are made.
 void measure_host_peaks(const platform::Device& device, RankReport& report);
 

@@ -96,11 +96,22 @@ struct OwnedBytes {
   std::uint64_t host_private_limit = 0;  // host store bytes that the mode promises (memory plan)
 };
 
-// From /proc/self/smaps_rollup, after the last forward.
+// From /proc/self/smaps_rollup.
 struct ProcessMemory {
   std::uint64_t rss_bytes = 0;
   std::uint64_t pss_bytes = 0;
   std::uint64_t private_dirty_bytes = 0;
+  std::uint64_t shared_clean_bytes = 0;
+  std::uint64_t pss_file_bytes = 0;
+};
+
+// A checkpoint file that was mapped; ranks that show equal numbers share its pages.
+struct BackingFile {
+  std::string path;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+
+  friend bool operator==(const BackingFile&, const BackingFile&) = default;
 };
 
 // Copy ledger against the plan (I3): counts over the whole run and what the plan says they are.
@@ -131,7 +142,10 @@ struct RankReport {
   comm::Coordinates coordinates;
   contracts::EffectiveTransfer effective;
   OwnedBytes owned;
-  ProcessMemory process;
+  ProcessMemory baseline;  // before any weight was loaded
+  ProcessMemory process;   // after the last forward
+  std::uint64_t weight_bytes = 0;  // of the model's tensors, unpadded
+  std::vector<BackingFile> mapped_files;
   TrafficLedger traffic;
   std::vector<RequestDigest> outputs;  // requests that this rank answered
   std::vector<double> forward_ms;      // wall time of each forward on this rank

@@ -10,7 +10,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestDigest, request, sha256)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OwnedBytes, host_private_now, host_private_peak, pinned_now,
                                    pinned_peak, device_now, device_peak, device_limit,
                                    host_private_limit)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_dirty_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_dirty_bytes,
+                                   shared_clean_bytes, pss_file_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BackingFile, path, device, inode)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrafficLedger, h2d_calls, h2d_bytes, h2d_bytes_planned,
                                    gather_calls, gather_bytes, gather_bytes_planned, forward_count)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestSpec, count, steps, guidance_scale, latent_frames,
@@ -170,7 +172,10 @@ json rank_report_to_json(const RankReport& report) {
                 {"tp", report.coordinates.tp}}},
               {"effective", effective_to_json(report.effective)},
               {"owned", report.owned},
+              {"baseline", report.baseline},
               {"process", report.process},
+              {"weight_bytes", report.weight_bytes},
+              {"mapped_files", report.mapped_files},
               {"traffic", report.traffic},
               {"outputs", report.outputs},
               {"forward_ms", report.forward_ms},
@@ -193,7 +198,10 @@ RankReport rank_report_from_json(const json& object) {
   report.coordinates = {coordinates.at("dp"), coordinates.at("sp"), coordinates.at("tp")};
   report.effective = effective_from_json(object.at("effective"));
   object.at("owned").get_to(report.owned);
+  object.at("baseline").get_to(report.baseline);
   object.at("process").get_to(report.process);
+  object.at("weight_bytes").get_to(report.weight_bytes);
+  object.at("mapped_files").get_to(report.mapped_files);
   object.at("traffic").get_to(report.traffic);
   object.at("outputs").get_to(report.outputs);
   object.at("forward_ms").get_to(report.forward_ms);

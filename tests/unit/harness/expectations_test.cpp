@@ -148,6 +148,39 @@ TEST(Verdict, DowngradeThatTheOutcomeHides_Fails) {
   EXPECT_TRUE(contains(run.first_failure(), "rank 1 reports a downgrade"));
 }
 
+TEST(Verdict, MappedRunThatWasAskedFor_Passes) {
+  Json document = small_document();
+  document["transfer"] = "rank_local";
+  document["backing"] = "checkpoint_mmap";
+  Case run{.scenario = scenario_from(document)};
+  EXPECT_EQ(run.report.ranks[0].effective.transfer, contracts::Transfer::kStaged);
+  EXPECT_TRUE(run.verdict().passed) << run.verdict().failed_checks.front();
+}
+
+TEST(Verdict, OtherBackingThanAsked_Fails) {
+  Case run;
+  for (auto& rank : run.report.ranks) {
+    rank.effective.backing = contracts::Backing::kOrdinary;
+    rank.mapped_files.clear();
+  }
+  EXPECT_TRUE(contains(run.first_failure(),
+                       "rank 0 was to have backing checkpoint_mmap and has ordinary without"));
+}
+
+TEST(Verdict, RanksThatMapDifferentInodes_Fail) {
+  Case run;
+  run.report.ranks[1].mapped_files[0].inode = 4712;
+  EXPECT_TRUE(contains(run.first_failure(), "ranks 0 and 1 mapped different files"));
+}
+
+TEST(Verdict, MappedBackingWithoutFiles_Fails) {
+  Case run;
+  for (auto& rank : run.report.ranks) {
+    rank.mapped_files.clear();
+  }
+  EXPECT_TRUE(contains(run.first_failure(), "has backing checkpoint_mmap and mapped 0 files"));
+}
+
 TEST(Verdict, MeasureOutsideItsReference_FailsButStaysSane) {
   Case run;
   run.scenario.measures = {{.metric = "host_private_total_bytes",
@@ -182,6 +215,8 @@ TEST(Metrics, OverRanks_SumsMaximaAndMedians) {
   EXPECT_EQ(value("host_private_total_bytes"), 1900);
   EXPECT_EQ(value("device_peak_bytes"), 550);
   EXPECT_EQ(value("pss_total_bytes"), 20000);
+  EXPECT_EQ(value("weight_pss_bytes"), 12000);
+  EXPECT_EQ(value("weight_copies"), 4.0);
   EXPECT_EQ(value("forward_ms"), 4.0);
 }
 

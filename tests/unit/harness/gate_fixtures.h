@@ -49,7 +49,7 @@ inline JobFacts good_crash_facts(const GateJob& job) {
   facts.started = true;
   facts.ended = "exit code 0";
   facts.succeeded = true;
-  const Scenario& scenario = job.crash_scenario();
+  const Scenario& scenario = job.own_scenario();
   const bool shares = scenario.options.dlo_use_allgather;
   std::vector<int> group;
   for (int rank = 0; shares && rank < job.ranks; ++rank) {

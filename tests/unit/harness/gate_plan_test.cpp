@@ -68,6 +68,21 @@ TEST(GatePlan, AbsentAccelerators_AreNamedForSweepsAndCrashes) {
   EXPECT_EQ(without.skipped[0].reason, "needs a GPU; this build has no CUDA");
 }
 
+TEST(GatePlan, ScenarioWithAJobOfItsOwn_IsRunAloneInAWorldOfItsSize) {
+  Json document = small_document();
+  document["own_job"] = true;
+  document["topology"]["dp"] = 2;
+  const GatePlan plan = plan_of({document}, {1, 4});
+  ASSERT_EQ(plan.jobs.size(), 1U);
+  const GateJob& job = plan.jobs.front();
+  EXPECT_EQ(job.ranks, 2);
+  EXPECT_FALSE(job.crash);
+  const auto words = job_command(job, {});
+  EXPECT_TRUE(contains(words, "--instance"));
+  EXPECT_FALSE(contains(words, "sweep"));
+  EXPECT_TRUE(plan.skipped.empty());
+}
+
 TEST(GatePlan, OnlyCrashes_NeedNoSweep) {
   const GatePlan plan = plan_of({crash_document("all_gather")}, {1, 2});
   ASSERT_EQ(plan.jobs.size(), 1U);
@@ -78,7 +93,7 @@ TEST(GatePlan, CrashThatIsComparedWithItsReference_RunsThatFirst) {
   const GateJob job = job_of(crash_document("rank_local"));
   ASSERT_EQ(job.plan.steps.size(), 2U);
   EXPECT_EQ(job.plan.steps[1].reference, 0U);
-  EXPECT_EQ(job.crash_scenario().name, "lost");
+  EXPECT_EQ(job.own_scenario().name, "lost");
 }
 
 TEST(GateCommand, KilledRanks_RunUnderRecoveryAndStoppedOnesDoNot) {

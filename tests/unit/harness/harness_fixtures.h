@@ -28,9 +28,14 @@ inline Scenario scenario_from(const Json& document) {
 
 inline contracts::EffectiveTransfer effective_of(const Scenario& scenario) {
   contracts::EffectiveTransfer effective;
+  const bool mapped = scenario.streams() && scenario.options.dlo_checkpoint_mmap;
   if (scenario.streams()) {
     effective.transfer = scenario.options.dlo_use_allgather ? contracts::Transfer::kAllGather
+                         : mapped                           ? contracts::Transfer::kStaged
                                                             : contracts::Transfer::kRankLocal;
+  }
+  if (mapped) {
+    effective.backing = contracts::Backing::kCheckpointMmap;
   }
   effective.streamed_block_count = scenario.streams() ? 3 : 0;
   return effective;
@@ -46,6 +51,9 @@ inline engine::RunReport good_report(const Scenario& scenario) {
     row.rank = rank;
     row.coordinates.dp = rank;
     row.effective = effective_of(scenario);
+    if (row.effective.backing == contracts::Backing::kCheckpointMmap) {
+      row.mapped_files = {{"model/transformer.safetensors", 8, 4711}};
+    }
     row.owned.host_private_now = 1000;
     row.owned.host_private_peak = 3000;
     row.owned.host_private_limit = 1000;
@@ -55,7 +63,9 @@ inline engine::RunReport good_report(const Scenario& scenario) {
     row.traffic.h2d_bytes = 4000;
     row.traffic.h2d_bytes_planned = 4000;
     row.traffic.forward_count = 4;
+    row.baseline.pss_bytes = 4000;
     row.process.pss_bytes = 10000;
+    row.weight_bytes = 3000;
     row.forward_ms = {1.0, 2.0, 4.0};
     row.resources = engine::ResourceChange{};
     for (std::uint32_t request = 0; request < scenario.requests.count; ++request) {

@@ -50,6 +50,13 @@ TEST(Matrix, ResidentRun_LeavesOutStreamingAxesAndIsOnlyOne) {
              "small/rank_local/chunk512/depth1", "small/rank_local/chunk512/depth2"}));
 }
 
+TEST(Matrix, Backing_IsAnAxisOfWhatStreams) {
+  EXPECT_EQ(names_of(with_matrix(R"({"transfer": ["resident", "rank_local"],
+                                     "backing": ["ordinary", "checkpoint_mmap"]})")),
+            (Names{"small/resident", "small/rank_local/ordinary",
+                   "small/rank_local/checkpoint_mmap"}));
+}
+
 TEST(Matrix, ResidentRun_HasNoStreamingOptions) {
   Json document = with_matrix(R"({"transfer": ["resident"], "chunk_bytes": [512]})");
   const auto instances = expand_matrix(document, "small.json");

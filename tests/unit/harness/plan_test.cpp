@@ -25,6 +25,18 @@ TEST(Plan, LargerTopology_IsSkippedWithTheReason) {
   EXPECT_EQ(plan.skipped[0].reason, "needs 4 ranks, world has 2");
 }
 
+TEST(Plan, ScenarioWithAJobOfItsOwn_IsSkippedByASweepAndRunByName) {
+  Json document = small_document();
+  document["own_job"] = true;
+  const auto scenarios = read_scenarios(document, {.file = "small.json", .run_seed = 0}).value();
+  const Plan swept = plan_sweep(scenarios, 1);
+  EXPECT_TRUE(swept.steps.empty());
+  ASSERT_EQ(swept.skipped.size(), 1U);
+  EXPECT_EQ(swept.skipped[0].reason,
+            "wants processes of its own; a job for dlo run --instance or dlo gate");
+  EXPECT_EQ(plan_run(scenarios, 1)->steps.size(), 1U);
+}
+
 TEST(Plan, ReferenceInTheMatrix_IsUsedAndStandsFirst) {
   const Plan plan = plan_sweep(modes(R"(["all_gather", "resident"])", "[2]"), 2);
   ASSERT_EQ(plan.steps.size(), 2U);

@@ -46,6 +46,19 @@ TEST(Scenario, Transfer_SetsBothOptions) {
   EXPECT_EQ(scenario_from(document).options, config::OffloadOptions{});
 }
 
+TEST(Scenario, Backing_SetsTheOptionOfWhatStreams) {
+  Json document = small_document();
+  document["transfer"] = "rank_local";
+  EXPECT_TRUE(scenario_from(document).options.dlo_checkpoint_mmap);
+  document["backing"] = "ordinary";
+  EXPECT_FALSE(scenario_from(document).options.dlo_checkpoint_mmap);
+  document["options"]["dlo_checkpoint_mmap"] = true;
+  EXPECT_EQ(refusal_of(document).code, codes::kInvalidValue);
+  document.erase("options");
+  document["transfer"] = "resident";
+  EXPECT_EQ(scenario_from(document).options, config::OffloadOptions{});
+}
+
 TEST(Scenario, TransferBesideItsOption_IsRefused) {
   Json document = small_document();
   document["transfer"] = "rank_local";
