@@ -11,8 +11,8 @@ namespace dlo::model {
 
 namespace {
 
-constexpr const char* kWhere = "operands of a forward";
-constexpr const char* kAction = "size the operands by DitModel::geometry()";
+constexpr const char* kOperands = "operands of a forward";
+constexpr const char* kSizeThem = "size the operands by DitModel::geometry()";
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void check_operand(std::string_view name, const DeviceTensor& tensor, const Shap
                         fmt::format("'{}' is {} {} in {} bytes, the model wants F32 {}", name,
                                     dtype_name(tensor.dtype), shape_text(tensor.shape),
                                     tensor.span.bytes, shape_text(wanted)),
-                        kWhere, kAction));
+                        kOperands, kSizeThem));
 }
 
 void check_rank(std::string_view name, const DeviceTensor& tensor, std::size_t rank) {
@@ -38,7 +38,7 @@ void check_rank(std::string_view name, const DeviceTensor& tensor, std::size_t r
   throw RunError(refuse(
       codes::kShapeMismatch,
       fmt::format("'{}' is {}, the model wants {} dimensions", name, shape_text(shape), rank),
-      kWhere, kAction));
+      kOperands, kSizeThem));
 }
 
 Qkv project_qkv(WeightCursor& weights, const at::Tensor& input, bool fused) {
