@@ -16,7 +16,7 @@
 namespace dlo::model {
 namespace {
 
-nlohmann::json tiny_config() {
+nlohmann::json tiny_flux_config() {
   return {{"_class_name", "FluxTransformer2DModel"},
           {"in_channels", 16},
           {"num_layers", 2},
@@ -53,7 +53,7 @@ TEST(FluxParameters, WithoutGuidance_LeavesItsEmbedderOut) {
 }
 
 TEST(FluxParameters, BothBlockLists_AreOneRing) {
-  const auto model = make_flux(tiny_config(), {}).value();
+  const auto model = make_flux(tiny_flux_config(), {}).value();
   const auto& spec = model->spec();
   ASSERT_EQ(spec.blocks.size(), 5U);
   EXPECT_EQ(spec.blocks[1].name, "transformer.transformer_blocks.1");
@@ -72,7 +72,7 @@ TEST(FluxParameters, BothBlockLists_AreOneRing) {
 TEST(FluxParameters, FusedProjections_StackTheCheckpointsKeys) {
   ModelOptions options;
   options.fused_projections = true;
-  const auto model = make_flux(tiny_config(), options).value();
+  const auto model = make_flux(tiny_flux_config(), options).value();
   const auto& spec = model->spec();
   EXPECT_EQ(spec.blocks[0].tensors.size(), 24U);
   EXPECT_EQ(spec.blocks[2].tensors.size(), 10U);
@@ -103,7 +103,7 @@ TEST(FluxConfig, BadField_IsRefusedWithCode) {
       {"_class_name", "WanTransformer3DModel", codes::kNotInThisProduct},
   };
   for (const auto& bad : cases) {
-    auto config = tiny_config();
+    auto config = tiny_flux_config();
     config[bad.field] = bad.value;
     const auto made = make_flux(config, {});
     ASSERT_FALSE(made.ok()) << bad.field << " " << bad.value;

@@ -16,7 +16,7 @@
 namespace dlo::model {
 namespace {
 
-nlohmann::json tiny_config() {
+nlohmann::json tiny_h3_config() {
   return {{"_class_name", "MiniMaxH3DiTModel"},
           {"hidden_size", 16},
           {"num_layers", 2},
@@ -49,7 +49,7 @@ TEST(H3Parameters, Published_NamesDtypesAndBytesEqualTheList) {
 }
 
 TEST(H3Parameters, TokenRefiner_IsAChildRing) {
-  const auto model = make_h3(tiny_config(), {}).value();
+  const auto model = make_h3(tiny_h3_config(), {}).value();
   const auto& spec = model->spec();
   ASSERT_EQ(spec.blocks.size(), 2U);
   EXPECT_EQ(spec.blocks[1].name, "transformer.blocks.1");
@@ -67,7 +67,7 @@ TEST(H3Parameters, TokenRefiner_IsAChildRing) {
 }
 
 TEST(H3Parameters, StoredFrequencies_ArePersistentBuffer) {
-  const auto model = make_h3(tiny_config(), {}).value();
+  const auto model = make_h3(tiny_h3_config(), {}).value();
   const auto& last = model->spec().non_block.tensors.back();
   EXPECT_EQ(last.name, "transformer.rope.inv_freq");
   EXPECT_EQ(last.kind, contracts::TensorKind::kPersistentBuffer);
@@ -75,7 +75,7 @@ TEST(H3Parameters, StoredFrequencies_ArePersistentBuffer) {
 }
 
 TEST(H3Parameters, Qkv_IsRegroupedInBothRings) {
-  const auto model = make_h3(tiny_config(), {}).value();
+  const auto model = make_h3(tiny_h3_config(), {}).value();
   const auto& recipes = model->spec().loading.recipes;
   EXPECT_EQ(recipes.size(), 2U);
   const auto& recipe = recipes.at("transformer.blocks.1.attn.qkv_proj.weight");
@@ -106,7 +106,7 @@ TEST(H3Config, BadField_IsRefusedWithCode) {
       {"_class_name", "MiniMaxH3Transformer3DModel", codes::kNotInThisProduct},
   };
   for (const auto& bad : cases) {
-    auto config = tiny_config();
+    auto config = tiny_h3_config();
     config[bad.field] = bad.value;
     const auto made = make_h3(config, {});
     ASSERT_FALSE(made.ok()) << bad.field << " " << bad.value;

@@ -2,13 +2,10 @@
 // lists of tensors. Method: golden lists line by line; small presets in memory.
 #include "host_weights/seeded_checkpoint/presets.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <set>
 
 #include "base/codes.h"
@@ -18,28 +15,10 @@
 #include "host_weights/seeded_checkpoint/seeded_checkpoint.h"
 #include "platform/cpu/thread_executor.h"
 #include "tests/support/memory_file_system.h"
+#include "tests/unit/host_weights/seeded_checkpoint/golden_lines.h"
 
 namespace dlo::host_weights {
 namespace {
-
-std::vector<std::string> golden_lines(const std::string& name) {
-  std::ifstream file(std::string(DLO_GOLDEN_ROOT) + "/names/" + name);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
-std::vector<std::string> our_lines(const SeededComponent& component, StoredDType stored) {
-  std::vector<std::string> lines;
-  for (const auto& tensor : component.tensors) {
-    lines.push_back(fmt::format("{}\t{}\t[{}]", tensor.name,
-                                dtype_name(stored_tensor_dtype(tensor, stored)),
-                                fmt::join(tensor.shape, ",")));
-  }
-  return lines;
-}
 
 class PresetTest : public testing::Test {
  protected:
@@ -65,14 +44,14 @@ class PresetTest : public testing::Test {
 TEST(Presets, FluxDev_EqualsTheGoldenList) {
   const auto model = seeded_model("flux_dev", std::nullopt).value();
   EXPECT_EQ(model.blocks, 57);
-  const auto lines = our_lines(model.transformers.at(0), StoredDType::kBF16);
+  const auto lines = lines_of(model.transformers.at(0).tensors, StoredDType::kBF16);
   EXPECT_EQ(lines, golden_lines("flux.1_dev.tsv"));
   EXPECT_EQ(lines.size(), 1160U);
 }
 
 TEST(Presets, H3Full_EqualsTheGoldenList) {
   const auto model = seeded_model("h3_full", std::nullopt).value();
-  const auto lines = our_lines(model.transformers.at(0), StoredDType::kMixed);
+  const auto lines = lines_of(model.transformers.at(0).tensors, StoredDType::kMixed);
   EXPECT_EQ(lines, golden_lines("minimax_h3_native.tsv"));
   EXPECT_EQ(lines.size(), 535U);
 }

@@ -2,35 +2,18 @@
 // class gave. Method: line by line against the golden lists, counts and parameters beside them.
 #include "host_weights/seeded_checkpoint/wan_tensors.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 
 #include "base/codes.h"
+#include "tests/unit/host_weights/seeded_checkpoint/golden_lines.h"
 
 namespace dlo::host_weights {
 namespace {
 
-std::vector<std::string> golden_lines(const std::string& name) {
-  std::ifstream file(std::string(DLO_GOLDEN_ROOT) + "/names/" + name);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
-
 std::vector<std::string> our_lines(std::string_view preset, StoredDType stored) {
-  std::vector<std::string> lines;
-  for (const auto& tensor : wan_tensors(wan_preset(preset)->shape)) {
-    lines.push_back(fmt::format("{}\t{}\t[{}]", tensor.name,
-                                dtype_name(stored_tensor_dtype(tensor, stored)),
-                                fmt::join(tensor.shape, ",")));
-  }
-  return lines;
+  return lines_of(wan_tensors(wan_preset(preset)->shape), stored);
 }
 
 std::uint64_t parameter_count(std::string_view preset) {
