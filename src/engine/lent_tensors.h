@@ -6,8 +6,10 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "contracts/host_tensors.h"
+#include "engine/run_report.h"
 
 namespace dlo::engine {
 
@@ -16,6 +18,7 @@ namespace dlo::engine {
 struct SharedTensors {
   std::unique_ptr<contracts::HostTensors> ordinary;
   std::unique_ptr<contracts::HostTensors> mapped;
+  std::vector<BackingFile> mapped_files;
 };
 
 // Keeps what a stream may still read past its deadline for as long as the process lives, reachable,

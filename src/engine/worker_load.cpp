@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/checkpoint_sources.h"
+#include "engine/rank_measurements.h"
 #include "engine/worker_state.h"
 #include "host_weights/plan_consumer.h"
 #include "host_weights/weight_loader.h"
@@ -11,6 +12,18 @@
 namespace dlo::engine {
 
 using host_weights::WeightLoadRequest;
+
+namespace {
+
+std::vector<BackingFile> backing_files(const host_weights::MappedTensors& tensors) {
+  std::vector<BackingFile> files;
+  for (const auto& [path, info] : tensors.mapped_files()) {
+    files.push_back({path.string(), info.device, info.inode});
+  }
+  return files;
+}
+
+}  // namespace
 
 // What another worker loaded and this one can do with: mapped tensors where a plan is wanted, the
 // private ones where none is, or where there is no plan to be had; a model that stays on the device
@@ -38,9 +51,16 @@ contracts::HostTensors* Worker::State::find_shared(const WeightLoadRequest& load
 Status Worker::State::load_weights() {
   const auto load = weight_load_request(table, model.components(), request.model.checkpoint, config,
                                         request.parallel);
+  report.baseline = process_memory(*environment.files);
+  for (const auto* tensor : table.tensors()) {
+    report.weight_bytes += tensor->span_bytes();
+  }
   if (hooks.shared_tensors != nullptr) {
     if (auto* shared = find_shared(load); shared != nullptr) {
       host_tensors = std::make_unique<LentTensors>(*shared);
+      if (shared == hooks.shared_tensors->mapped.get()) {
+        report.mapped_files = hooks.shared_tensors->mapped_files;
+      }
       event("load: shared");
       return {};
     }
@@ -49,10 +69,13 @@ Status Worker::State::load_weights() {
     return status;
   }
   if (hooks.shared_tensors != nullptr) {
-    auto& place = host_tensors->backing() == contracts::Backing::kOrdinary
-                      ? hooks.shared_tensors->ordinary
-                      : hooks.shared_tensors->mapped;
+    auto& shared = *hooks.shared_tensors;
+    const bool mapped = host_tensors->backing() != contracts::Backing::kOrdinary;
+    auto& place = mapped ? shared.mapped : shared.ordinary;
     place = std::move(host_tensors);
+    if (mapped) {
+      shared.mapped_files = report.mapped_files;
+    }
     host_tensors = std::make_unique<LentTensors>(*place);
   }
   return {};
@@ -73,6 +96,7 @@ Status Worker::State::load_own_weights(const WeightLoadRequest& load) {
     if (!mapped.ok()) {
       return mapped.refusal();
     }
+    report.mapped_files = backing_files(**mapped);
     host_tensors = std::move(mapped).value();
   }
   for (const auto& name : loaded->report.tolerated) {

@@ -16,8 +16,6 @@ namespace {
 
 using platform::Path;
 
-constexpr std::string_view kWeightsSuffix = ".safetensors";
-constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
 // Deeper than any model tree; a symlink that leads back up ends here.
 constexpr int kTreeDepthLimit = 8;
 

@@ -15,9 +15,6 @@ namespace {
 using platform::FileSystem;
 using platform::Path;
 
-constexpr std::string_view kWeightsSuffix = ".safetensors";
-constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
-
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }

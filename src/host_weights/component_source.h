@@ -19,6 +19,9 @@
 
 namespace dlo::host_weights {
 
+inline constexpr std::string_view kWeightsSuffix = ".safetensors";
+inline constexpr std::string_view kIndexSuffix = ".safetensors.index.json";
+
 struct ComponentSource {
   platform::Path path;                     // a diffusers folder, a component's folder or a file
   std::string subfolder;                   // "transformer"; empty: `path` itself

@@ -16,11 +16,11 @@ namespace {
 using contracts::CopyRun;
 using contracts::TensorBinding;
 
-constexpr const char* kAction = "restore the checkpoint that was there when the run started";
+constexpr const char* kRestore = "restore the checkpoint that was there when the run started";
 
 Refusal no_longer(std::string_view code, const std::string& what, const TensorBinding& binding) {
   return refuse(code, fmt::format("'{}' {} since the plan was made", binding.source_key(), what),
-                binding.file_path.string(), kAction);
+                binding.file_path.string(), kRestore);
 }
 
 // The runs of a recipe in order of destination, those that touch on both sides made one.
@@ -102,7 +102,7 @@ Result<std::size_t> MappedTensors::file_of(const platform::FileSystem& files,
     return refuse(
         codes::kDuplicateTensor,
         fmt::format("the file lists '{}' more than once", file->header().repeated_names.front()),
-        path.string(), kAction);
+        path.string(), kRestore);
   }
   files_.push_back({std::make_unique<SafetensorsFile>(std::move(file).value()), 0});
   file_index_.emplace(path, files_.size() - 1);

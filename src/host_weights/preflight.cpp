@@ -22,11 +22,11 @@ using contracts::HostWeightPlanParts;
 using contracts::TensorBinding;
 using contracts::TensorSpec;
 
-constexpr const char* kAction = "the ordinary loader is used";
+constexpr const char* kOrdinaryInstead = "the ordinary loader is used";
 
 Refusal obstacle(std::string_view which, const std::string& detail, const std::string& where) {
   return refuse(codes::kCheckpointPlanIncompatible, fmt::format("{}: {}", which, detail), where,
-                kAction);
+                kOrdinaryInstead);
 }
 
 // What a refusal of files and formats means for the plan.
@@ -41,15 +41,16 @@ Status check_topology(const PreflightRequest& request) {
   if (request.tensor_parallel_size != 1) {
     return refuse(codes::kUnsupportedTp,
                   fmt::format("TP={} requires the ordinary loader", request.tensor_parallel_size),
-                  "tensor_parallel_size", kAction);
+                  "tensor_parallel_size", kOrdinaryInstead);
   }
   if (request.use_hsdp) {
     return refuse(codes::kUnsupportedHsdp, "HSDP requires the ordinary loader", "use_hsdp",
-                  kAction);
+                  kOrdinaryInstead);
   }
   if (request.online_quantization) {
     return refuse(codes::kUnsupportedOnlineQuantization,
-                  "online quantization requires the ordinary loader", "quantization", kAction);
+                  "online quantization requires the ordinary loader", "quantization",
+                  kOrdinaryInstead);
   }
   return {};
 }

@@ -135,6 +135,10 @@ TEST_F(MappedRun, EveryMode_GivesTheResidentBytesFromTheMapping) {
       EXPECT_EQ(rank.effective.transfer,
                 use_allgather ? contracts::Transfer::kAllGather : contracts::Transfer::kStaged);
       EXPECT_TRUE(rank.traffic.matches_plan());
+      EXPECT_EQ(rank.mapped_files.size(), 3U);
+      EXPECT_EQ(rank.mapped_files, report.ranks.front().mapped_files);
+      EXPECT_NE(rank.mapped_files.front().inode, 0U);
+      EXPECT_GT(rank.weight_bytes, 0U);
       EXPECT_TRUE(has_event(rank, "preflight: planned"));
       EXPECT_TRUE(has_event(rank, "map"));
       EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);
@@ -143,12 +147,65 @@ TEST_F(MappedRun, EveryMode_GivesTheResidentBytesFromTheMapping) {
   }
 }
 
+struct Family {
+  const char* folder;
+  DType runtime_dtype;
+};
+
+// The same requests of one checkpoint, in every mode.
+void expect_equal_bytes(const std::vector<RunReport>& reports) {
+  for (const auto& report : reports) {
+    // A child of a single block is resident, which is said.
+    ASSERT_TRUE(report.outcome == Outcome::kRuns || report.code == codes::kSingleBlockResident)
+        << report.code << ": " << report.message;
+    EXPECT_EQ(report.output_digest, reports.front().output_digest);
+    for (const auto& rank : report.ranks) {
+      EXPECT_TRUE(rank.traffic.matches_plan());
+    }
+  }
+}
+
+TEST_F(MappedRun, EveryFamily_GivesTheSameBytesStagedPrivateGatheredAndResident) {
+  for (const auto& [folder, dtype] :
+       {Family{"wan_tiny/checkpoint", DType::kF32}, Family{"wan22_tiny/checkpoint", DType::kF32},
+        Family{"flux_tiny/checkpoint", DType::kF32}, Family{"h3_tiny/native", DType::kBF16}}) {
+    SCOPED_TRACE(folder);
+    auto resident = request(2, false, true);
+    resident.model.checkpoint = platform::Path(DLO_GOLDEN_DIR) / folder;
+    resident.model.runtime_dtype = dtype;
+    auto staged = resident;
+    staged.options = request(2, true, false).options;
+    auto held_privately = staged;
+    held_privately.options.dlo_checkpoint_mmap = false;
+    auto gathered = staged;
+    gathered.options.dlo_use_allgather = true;
+    const std::vector<RunReport> reports = {run_on_threads(2, resident), run_on_threads(2, staged),
+                                            run_on_threads(2, held_privately),
+                                            run_on_threads(2, gathered)};
+    expect_equal_bytes(reports);
+    EXPECT_EQ(reports[1].ranks.at(0).effective.transfer, contracts::Transfer::kStaged);
+    EXPECT_EQ(reports[2].ranks.at(0).effective.transfer, contracts::Transfer::kRankLocal);
+    EXPECT_EQ(reports[3].ranks.at(0).effective.transfer, contracts::Transfer::kAllGather);
+    EXPECT_EQ(reports[3].ranks.at(0).effective.backing, contracts::Backing::kCheckpointMmap);
+  }
+}
+
+TEST_F(MappedRun, LeadingBlocksOnTheDevice_GiveTheSameBytesFromTheMapping) {
+  auto leading = request(1, true, false);
+  leading.options.dlo_resident_layers = 1;
+  const auto report = run_on_threads(1, leading);
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.code << ": " << report.message;
+  EXPECT_EQ(report.ranks.at(0).effective.resident_block_count, 1U);
+  EXPECT_EQ(report.output_digest, run_on_threads(1, request(1, false, false)).output_digest);
+}
+
 TEST_F(MappedRun, MappingSwitchedOff_LoadsPrivatelyAndIsNoDowngrade) {
   auto off = request(1, true, false);
   off.options.dlo_checkpoint_mmap = false;
   const auto report = run_on_threads(1, off);
   ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
   EXPECT_EQ(report.ranks[0].effective.backing, contracts::Backing::kOrdinary);
+  EXPECT_TRUE(report.ranks[0].mapped_files.empty());
   EXPECT_EQ(report.ranks[0].effective.transfer, contracts::Transfer::kRankLocal);
   EXPECT_EQ(report.output_digest, run_on_threads(1, request(1, true, false)).output_digest);
 }

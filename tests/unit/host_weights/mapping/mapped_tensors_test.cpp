@@ -14,14 +14,13 @@
 #include "platform/cpu/cpu_device.h"
 #include "platform/cpu/thread_executor.h"
 #include "platform/posix/steady_clock.h"
-#include "tests/support/allocation_counter.h"
 #include "tests/unit/host_weights/mapping/mapping_fixtures.h"
 
 namespace dlo::host_weights {
 namespace {
 
-constexpr const char* kQkv = "transformer.blocks.0.attn.qkv_proj.weight";
-constexpr const char* kNorm = "transformer.blocks.0.norm1.weight";
+using test::kNorm;
+using test::kQkv;
 
 std::vector<std::byte> bytes_of(const TensorView& view) {
   return {view.bytes.begin(), view.bytes.end()};
@@ -108,18 +107,6 @@ TEST_F(MappedTensorsTest, ViewOfADeferredTransform_IsPrivateUntilReleased) {
   EXPECT_EQ(mapped->view(kQkv).bytes.data(), mapped->view(kQkv).bytes.data());
   mapped->release(kQkv);
   EXPECT_EQ(mapped->held_bytes(), 0U);
-}
-
-TEST_F(MappedTensorsTest, RunsOfMappedTensors_AreReadWithoutAllocation) {
-  const auto mapped = open();
-  std::uint64_t sum = 0;
-  const contracts::RunSink sink = [&](std::uint64_t, ConstByteSpan run) { sum += run.size(); };
-  const std::string name = kQkv;
-  const auto before = test_support::allocation_count();
-  mapped->for_each_run(name, sink);
-  static_cast<void>(mapped->intact());
-  EXPECT_EQ(test_support::allocation_count(), before);
-  EXPECT_GT(sum, 0U);
 }
 
 TEST_F(MappedTensorsTest, LastTensorOfAFile_ClosesIt) {

@@ -37,6 +37,10 @@ inline constexpr std::int64_t kHeadRows = 2;
 inline constexpr std::int64_t kHidden = 3;
 inline constexpr std::int64_t kQkvRows = 3 * kHeads * kHeadRows;
 
+// Two tensors of grouped_dit().
+inline constexpr const char* kQkv = "transformer.blocks.0.attn.qkv_proj.weight";
+inline constexpr const char* kNorm = "transformer.blocks.0.norm1.weight";
+
 // Two blocks with a q, k, v tensor stored head by head, a persistent buffer and an edge.
 inline DitSpec grouped_dit(const std::string& name = "transformer") {
   DitSpec dit;

@@ -19,9 +19,8 @@ namespace dlo::host_weights {
 namespace {
 
 using test::DitSpec;
+using test::kNorm;
 using Events = std::vector<std::string>;
-
-constexpr const char* kNorm = "transformer.blocks.0.norm1.weight";
 
 // A T5 encoder of one block, as UMT5's checkpoints name it.
 std::vector<contracts::TensorSpec> shallow_umt5() {
