@@ -37,9 +37,12 @@ harness::Json sweep_document(const SweepJob& job, int ranks) {
       {"requests",
        {{"count", 2}, {"steps", 2}, {"latent_height", 8}, {"latent_width", 8}, {"text_tokens", 8}}},
       {"platform", {{"device", job.device}, {"wait_timeout_s", 20}}},
+      // Several chunks a block through a ring of two.
+      {"options", {{"dlo_staging_chunk_bytes", 4096}, {"dlo_staging_bytes", 8192}}},
       {"matrix",
        {{"dp", {ranks}},
         {"transfer", transfers},
+        {"backing", harness::Json::array({"ordinary", "checkpoint_mmap"})},
         {"chunk_bytes", {4096}},
         {"prefetch_depth", {1}}}},
       {"expect", harness::Json::array({{{"outcome", "runs"}}})},

@@ -1,4 +1,4 @@
-// Owns: a small sweep (wan_tiny, five blocks, three modes) run through the harness's plan, runner
+// Owns: a small sweep (wan_tiny, five blocks, three modes, two backings) run through the harness's plan, runner
 // and verdicts, with a decorator around every rank's device: on two ranks that are threads of this
 // process, or by one rank of a world that the caller has.
 // Must not own: mutants or expectations about them.
@@ -25,7 +25,8 @@ struct SweepJob {
 };
 
 // One rank's part: the resident run, then rank-local and, with peers, AllGather over DP = all
-// ranks, at depth 1, chunked. Rank 0's results are those that count.
+// ranks, at depth 1, chunked, each from private and from mapped tensors. Rank 0's results are those
+// that count.
 [[nodiscard]] std::vector<harness::ScenarioResult> run_sweep_on(comm::World& world,
                                                                 const SweepJob& job);
 

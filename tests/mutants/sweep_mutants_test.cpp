@@ -39,8 +39,8 @@ TEST(SweepMutants, NoMutation_EveryScenarioIsAsExpected) {
 
 TEST(SweepMutants, ReadyWaitSkipped_SweepFallsShort) {
   const auto results = run_small_sweep(kSlowCopyNs, mutated({at_site(Site::kReadyWait), {}, {}}));
-  EXPECT_EQ(results.size(), 3U);
-  EXPECT_EQ(count_fallen_short(results), 2U);
+  EXPECT_EQ(results.size(), 5U);
+  EXPECT_EQ(count_fallen_short(results), 4U);
 }
 
 TEST(SweepMutants, FreeWaitSkipped_SweepFallsShort) {
@@ -48,11 +48,17 @@ TEST(SweepMutants, FreeWaitSkipped_SweepFallsShort) {
     return std::make_unique<test_support::MutantDevice>(with_slow_compute(std::move(device)),
                                                         Mutation{at_site(Site::kFreeWait), {}, {}});
   });
-  EXPECT_EQ(count_fallen_short(results), 2U);
+  EXPECT_EQ(count_fallen_short(results), 4U);
+}
+
+TEST(SweepMutants, StagingFreeWaitSkipped_StagedScenarioFallsShort) {
+  const auto results =
+      run_small_sweep(kSlowCopyNs, mutated({at_site(Site::kStagingFreeWait), {}, {}}));
+  EXPECT_EQ(count_fallen_short(results), 1U);
 }
 
 TEST(SweepMutants, OneWrongByteInACopy_SweepFallsShort) {
-  EXPECT_EQ(count_fallen_short(run_small_sweep(0, mutated({{}, {}, at_site(Site::kH2d)}))), 2U);
+  EXPECT_EQ(count_fallen_short(run_small_sweep(0, mutated({{}, {}, at_site(Site::kH2d)}))), 4U);
 }
 
 }  // namespace

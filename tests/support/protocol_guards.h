@@ -46,13 +46,6 @@ inline constexpr std::array kGuardRecords{
     ProtocolGuard{platform::Site::kStagingFreeRecord, platform::StreamKind::kPack,
                   platform::StreamKind::kCopy}};
 
-// A guard of transfers from mapped files.
-[[nodiscard]] inline bool of_staging(platform::Site site) {
-  using platform::Site;
-  return site == Site::kPackedWait || site == Site::kStagingFreeWait ||
-         site == Site::kPackedRecord || site == Site::kStagingFreeRecord;
-}
-
 [[nodiscard]] inline std::vector<ProtocolGuard> all_guards() {
   std::vector<ProtocolGuard> guards(kGuardWaits.begin(), kGuardWaits.end());
   guards.insert(guards.end(), kGuardRecords.begin(), kGuardRecords.end());
