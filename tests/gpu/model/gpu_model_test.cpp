@@ -24,6 +24,7 @@
 #include "platform/cuda/cuda_device.h"
 #include "platform/cuda/cuda_inventory.h"
 #include "platform/posix/steady_clock.h"
+#include "tests/gpu/model/relative_error.h"
 #include "tests/support/inline_device.h"
 #include "tests/support/resident_weights.h"
 #include "tests/unit/model/tiny_wan.h"
@@ -33,6 +34,7 @@ namespace {
 
 using platform::MemoryPurpose;
 using platform::StreamKind;
+using test::relative_error;
 using Bytes = std::vector<std::byte>;
 
 constexpr std::int64_t kBlocks = 3;
@@ -58,20 +60,6 @@ Bytes cpu_output(const ModelOptions& options) {
   test::TinyWanCall operands(device, 2);
   model->forward(device, operands.call());
   return operands.output_bytes();
-}
-
-double relative_error(const Bytes& computed, const Bytes& expected) {
-  double difference = 0.0;
-  double size = 0.0;
-  for (std::size_t i = 0; i < expected.size(); i += sizeof(float)) {
-    float a = 0.0F;
-    float b = 0.0F;
-    std::memcpy(&a, computed.data() + i, sizeof(a));
-    std::memcpy(&b, expected.data() + i, sizeof(b));
-    difference += std::pow(static_cast<double>(a) - static_cast<double>(b), 2);
-    size += std::pow(static_cast<double>(b), 2);
-  }
-  return std::sqrt(difference / size);
 }
 
 class GpuModel : public testing::Test {
