@@ -2,6 +2,7 @@
 // of a throughput run share.
 #include <utility>
 
+#include "config/factory_rules.h"
 #include "engine/checkpoint_sources.h"
 #include "engine/rank_measurements.h"
 #include "engine/worker_state.h"
@@ -88,9 +89,17 @@ Status Worker::State::load_own_weights(const WeightLoadRequest& load) {
   if (!loaded.ok()) {
     return loaded.refusal();
   }
+  const bool planned = loaded->plan.holds_plan();
+  const auto factory = config::check_factory({.strategy = config.strategy,
+                                              .has_plan = planned,
+                                              .plan_replaces_weights = planned,
+                                              .device_resolved = device != nullptr});
+  if (factory.outcome == config::FactoryOutcome::kRefuse) {
+    return factory.findings.front();
+  }
   mapping_refused = loaded->fallback;
   host_tensors = std::move(loaded->tensors);
-  if (loaded->plan.holds_plan()) {
+  if (planned) {
     auto mapped = host_weights::consume_plan(faults.files(), *device, loaded->plan.take(),
                                              {load.dits, nullptr, load.hooks}, loaded->events);
     if (!mapped.ok()) {

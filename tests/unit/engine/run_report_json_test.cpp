@@ -20,8 +20,19 @@ RankReport full_report() {
   report.effective.streamed_block_count = 7;
   report.effective.resident_block_count = 1;
   report.effective.downgrades = {{"pin_disabled", "pinning is off"}};
-  report.owned = {1, 2, 3, 4, 5, 6, 7, 8};
-  report.process = {9, 10, 11};
+  report.owned = {.host_private_now = 1,
+                  .host_private_peak = 2,
+                  .pinned_now = 3,
+                  .pinned_peak = 4,
+                  .device_now = 5,
+                  .device_peak = 6,
+                  .device_in_host = 60,
+                  .device_limit = 7,
+                  .host_private_limit = 8};
+  report.mapped_files = {{"/m/a.safetensors", 1, 2}};
+  report.baseline = {.rss_bytes = 90, .pss_file_bytes = 91};
+  report.process = {9, 10, 11, 12, 13};
+  report.weight_bytes = 14;
   report.traffic = {12, 13, 14, 15, 16, 17, 18};
   report.outputs = {{0, "aa"}, {3, "bb"}};
   report.forward_ms = {1.5, 2.5};
@@ -44,6 +55,10 @@ TEST(RunReportJson, RankReport_RoundTrips) {
   EXPECT_EQ(rank_report_to_json(back), json);
   EXPECT_EQ(back.effective, full_report().effective);
   EXPECT_EQ(back.owned.host_private_limit, 8U);
+  EXPECT_EQ(back.owned.device_in_host, 60U);
+  EXPECT_EQ(back.baseline.pss_file_bytes, 91U);
+  EXPECT_EQ(back.weight_bytes, 14U);
+  EXPECT_EQ(back.mapped_files, full_report().mapped_files);
   EXPECT_EQ(back.traffic.forward_count, 18U);
   EXPECT_EQ(back.outputs.at(1).sha256, "bb");
   ASSERT_TRUE(back.resources.has_value());
