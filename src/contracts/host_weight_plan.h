@@ -66,6 +66,8 @@ class HostWeightPlan {
 };
 
 // A place for one plan on its way from the loader to its consumer. Launching thread.
+// Deviates from vLLM-Omni: a plan is taken exactly once; a second take is an error instead of
+// nothing.
 class PlanHolder {
  public:
   // Throws LogicError when there was a plan before, taken or not.

@@ -192,11 +192,10 @@ TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
     EXPECT_GT(arms[2].gather_bytes_per_forward, 0U);
     EXPECT_GT(arms[1].weight_bytes, 0U);
     EXPECT_GE(arms[1].h2d_bytes_per_forward, arms[1].weight_bytes);
-    for (const auto* name :
-         {"h2d_alone_bytes_per_s", "h2d_together_bytes_per_s", "gather_ms", "gather_bytes_per_s",
-          "gemm_alone_ms", "gemm_loss_beside_h2d_ms", "gemm_loss_beside_gather_ms",
-          "gemm_loss_beside_shard_ms", "event_ns", "copy_ns", "gather_ns",
-          "pack_copy_bytes_per_s"}) {
+    for (const auto* name : {"h2d_alone_bytes_per_s", "h2d_together_bytes_per_s", "gather_ms",
+                             "gather_bytes_per_s", "gemm_alone_ms", "gemm_loss_beside_h2d_ms",
+                             "gemm_loss_beside_gather_ms", "gemm_loss_beside_shard_ms", "event_ns",
+                             "copy_ns", "gather_ns", "pack_copy_bytes_per_s"}) {
       EXPECT_NE(rank.throughput->calibration.find(name), nullptr) << name;
     }
     EXPECT_EQ(rank.outputs.size(), 1U);
