@@ -1,8 +1,8 @@
 // Owns: MappedTensors, the host tensors of a HostWeightPlan: files mapped shared and read-only,
 // once each, and private overlays of the tensors that a later step changed.
 // Must not own: the proof (preflight.h), the steps (weight_loader.h), placement (backend).
-// Threading: view(), for_each_run() and intact() of a mapped tensor from any thread, the rest on
-// the launching thread; a deferred transform's view() is made there too.
+// Threading: intact() from any thread at any time; view() and for_each_run() of tensors as they lie
+// on disk from any thread while the launching thread changes nothing; the rest on that one.
 // Failure: open() refuses a checkpoint that is no longer what the plan says; a file that shrinks
 // under its mapping is found by intact(). Source: behaviour.md 3.4; contracts/host_tensors.h.
 #pragma once

@@ -213,8 +213,8 @@ Status Preflight::add_recipes() {
   return {};
 }
 
-// Deviates from vLLM-Omni: a file that lists a tensor twice, and a tensor that lies in two shards of
-// an index, are never mapped, where the last entry or the index would decide.
+// Deviates from vLLM-Omni: a file that lists a tensor twice, and a tensor that lies in two shards
+// of an index, are never mapped, where the last entry or the index would decide.
 Status Preflight::check_metadata() {
   for (const auto& [name, binding] : parts_.bindings) {
     const auto file = opened_.open(binding.file_path);

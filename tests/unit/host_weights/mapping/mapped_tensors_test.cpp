@@ -202,6 +202,22 @@ TEST_F(MappedTensorsTest, MissingFile_IsRefusedWhenMapped) {
   EXPECT_EQ(MappedTensors::open(files_, contract, *device_).refusal().code, codes::kFileNotFound);
 }
 
+TEST_F(MappedTensorsTest, ReleasesBesideOtherThreads_LeaveTheirQuestionIntact) {
+  const auto mapped = open();
+  const auto tensors = test::tensors_of(dit_);
+  platform::ThreadExecutor executor(3);
+  executor.parallel_for(3, [&](std::size_t worker) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (worker == 0) {
+        mapped->release(tensors[i]->name);
+      } else {
+        EXPECT_TRUE(mapped->intact());
+      }
+    }
+  });
+  EXPECT_TRUE(mapped->mapped_files().empty());
+}
+
 // Bug case FM-9: a file cut under its mapping is one named error.
 TEST_F(MappedTensorsTest, FileCutUnderItsMapping_IsNoticedAndStaysNoticed) {
   const auto mapped = open();
