@@ -16,9 +16,9 @@ namespace {
 
 // Options that mean nothing to a resident run.
 constexpr std::array<std::string_view, 9> kStreamingOptions{
-    "dlo_chunk_bytes",     "dlo_prefetch_depth", "dlo_input_slots",   "pin_cpu_memory",
-    "dlo_checkpoint_mmap", "dlo_pack_threads",   "dlo_staging_bytes", "dlo_staging_chunk_bytes",
-    "backing"};
+    "dlo_chunk_bytes",   "dlo_prefetch_depth",      "dlo_input_slots",
+    "pin_cpu_memory",    "dlo_checkpoint_mmap",     "dlo_pack_threads",
+    "dlo_staging_bytes", "dlo_staging_chunk_bytes", "backing"};
 
 struct Axis {
   std::string name;
@@ -48,7 +48,7 @@ Result<std::vector<Axis>> read_axes(const Json& document, const std::string& whe
   return axes;
 }
 
-// "dp2", "all_gather", "checkpoint_mmap", "chunk4096", "whole", "depth2", "blocks5", "F32", "steps=3".
+// "dp2", "all_gather", "checkpoint_mmap", "chunk4096", "whole", "depth2", "blocks5", "steps=3".
 std::string axis_token(const std::string& axis, const Json& value) {
   std::string text = value.is_string() ? value.get<std::string>() : value.dump();
   if (axis == "transfer" || axis == "backing" || axis == "dtype" || axis == "preset") {

@@ -66,16 +66,16 @@ constexpr std::array kDefinitions{
     MetricDefinition{
         "weight_pss_bytes", "PSS of the weights, all ranks", "bytes",
         "What the PSS of each rank grew by between the moment before the first weight was loaded "
-        "and the last forward, summed over the ranks. Held against the bytes of one copy of the "
-        "model: private copies cost one a rank, a mapping that ranks share one in all. What a "
-        "first forward costs (activations, threads) is part of it."},
-    MetricDefinition{
-        "weight_copies", "copies of the weights in host memory", "copies",
-        "The same divided by the bytes of one copy of the model's tensors, unpadded."},
+        "and the last forward, summed over the ranks, without the memory that plays the device on "
+        "a CPU. Held against the bytes of one copy of the model: private copies cost one a rank, a "
+        "mapping that ranks share one in all. Activations and threads are part of it."},
+    MetricDefinition{"weight_copies", "copies of the weights in host memory", "copies",
+                     "The same divided by the bytes of one copy of the model's tensors, unpadded."},
     MetricDefinition{
         "private_dirty_copies", "copies of the weights in private pages", "copies",
-        "Growth of Private_Dirty over the same time, summed over the ranks, divided by the bytes "
-        "of one copy: memory that every rank pays for alone. Pinned staging is part of it."},
+        "Growth of Private_Dirty over the same time, summed over the ranks and likewise without a "
+        "CPU's device memory, divided by the bytes of one copy: what every rank pays for alone. "
+        "Pinned staging is part of it."},
     MetricDefinition{"shared_clean_bytes", "shared clean", "bytes",
                      "Shared_Clean of the same file, largest rank: pages of mapped files that "
                      "another process maps too and that the kernel may drop."},
@@ -183,7 +183,8 @@ void add_growth(MetricList& list, const std::vector<RankReport>& ranks) {
   const auto growth = [&ranks](std::uint64_t engine::ProcessMemory::*figure) {
     double total = 0;
     for (const RankReport& rank : ranks) {
-      total += as_double(rank.process.*figure) - as_double(rank.baseline.*figure);
+      total += as_double(rank.process.*figure) - as_double(rank.baseline.*figure) -
+               as_double(rank.owned.device_in_host);
     }
     return total;
   };

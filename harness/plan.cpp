@@ -21,10 +21,9 @@ std::string ranks_text(std::int64_t count) {
 std::string reference_key(const Scenario& scenario) {
   const ModelChoice& model = scenario.model;
   const engine::RequestSpec& requests = scenario.requests;
-  std::string key =
-      fmt::format("{} {} {} {} {} {} ", model.folder.string(), dtype_name(model.dtype),
-                  model.keep_fp32_modules, dtype_name(model.compute_dtype), model.attention,
-                  model.fused_projections);
+  std::string key = fmt::format(
+      "{} {} {} {} {} {} ", model.folder.string(), dtype_name(model.dtype), model.keep_fp32_modules,
+      dtype_name(model.compute_dtype), model.attention, model.fused_projections);
   if (model.generated.has_value()) {
     key += fmt::format("{} {} {} {} ", model.generated->preset, model.generated->seed,
                        model.generated->blocks.value_or(-1),

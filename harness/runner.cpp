@@ -30,6 +30,7 @@ engine::RunRequest make_request(const Scenario& scenario, const platform::Path& 
   request.requests = scenario.requests;
   request.platform = scenario.platform;
   request.throughput = scenario.throughput;
+  request.measure_together = scenario.own_job && !scenario.ends_its_world();
   return request;
 }
 

@@ -37,7 +37,9 @@ Json to_json(const JobVerdict& job) {
   }
   const JobFacts& facts = job.facts;
   return Json{{"name", job.name},
-              {"kind", job.crash ? "crash" : job.own ? "own" : "sweep"},
+              {"kind", job.crash ? "crash"
+                       : job.own ? "own"
+                                 : "sweep"},
               {"world_size", job.ranks},
               {"command", fmt::format("{}", fmt::join(facts.command, " "))},
               {"ended", facts.ended},

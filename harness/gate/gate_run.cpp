@@ -110,8 +110,8 @@ std::vector<std::string> job_command(const GateJob& job, const GateSettings& set
   }
   words.insert(words.end(), {"-np", std::to_string(job.ranks), settings.program.string()});
   if (job.own) {
-    words.insert(words.end(), {"run", job.own_scenario().file.string(), "--instance",
-                               job.own_scenario().name});
+    words.insert(words.end(),
+                 {"run", job.own_scenario().file.string(), "--instance", job.own_scenario().name});
   } else {
     words.emplace_back("sweep");
     for (const Path& path : settings.scenarios) {

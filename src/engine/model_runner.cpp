@@ -22,6 +22,8 @@ using nlohmann::json;
 
 // Ranks outside the topology wait this much longer than any rank inside may take for one wait: the
 // members' own deadlines end a stuck run first.
+constexpr std::string_view kServed = "served";
+constexpr std::string_view kMeasured = "measured";
 constexpr double kMergeTimeoutFactor = 20.0;
 // Several looks of a rank at its peers.
 constexpr Nanoseconds kStandingTimeout = kSecond;
@@ -110,6 +112,20 @@ RunReport merge(const std::vector<std::string>& endings, bool keep_ranks) {
   return report;
 }
 
+Status meet(comm::World& world, std::string_view where, Deadline deadline) {
+  const auto met = world.control().exchange(where, "", deadline);
+  return met.ok() ? Status{} : Status{met.refusal()};
+}
+
+// Whether they met or not, each measures what it can; the exchange at the end names who is gone.
+void meet_to_measure(comm::World& world, const RunRequest& request, std::string_view where) {
+  if (request.measure_together) {
+    platform::SteadyClock clock;
+    const auto timeout = to_nanoseconds(request.platform.wait_timeout_s);
+    static_cast<void>(meet(world, where, Deadline::after(clock.now(), timeout)));
+  }
+}
+
 RankEnding run_member(const RunEnvironment& environment, const RunRequest& request,
                       const config::OffloadConfig& config, const comm::Topology& topology) {
   if (request.throughput) {
@@ -121,7 +137,9 @@ RankEnding run_member(const RunEnvironment& environment, const RunRequest& reque
   if (status.ok()) {
     status = worker.serve();
   }
+  meet_to_measure(*environment.world, request, kServed);
   worker.measure();
+  meet_to_measure(*environment.world, request, kMeasured);
   worker.shutdown();
   return {status, worker.report(), worker.left_on_device()};
 }
@@ -166,11 +184,6 @@ RunReport failed_start(const Refusal& refusal) {
   auto report = failed_closed(refusal);
   report.world_usable = refusal.code == codes::kRanksDisagree;
   return report;
-}
-
-Status meet(comm::World& world, std::string_view where, Deadline deadline) {
-  const auto met = world.control().exchange(where, "", deadline);
-  return met.ok() ? Status{} : Status{met.refusal()};
 }
 
 // Rules and topology, alike on every rank. Null when the run may start.
@@ -220,6 +233,9 @@ RunReport run(const RunEnvironment& environment, const RunRequest& request) {
   RankEnding ending;
   if (world.rank() < topology.size()) {
     ending = run_member(environment, request, validation.config, topology);
+  } else {
+    meet_to_measure(world, request, kServed);
+    meet_to_measure(world, request, kMeasured);
   }
   const auto merge_timeout =
       static_cast<Nanoseconds>(static_cast<double>(timeout) * kMergeTimeoutFactor);

@@ -75,6 +75,9 @@ struct RunRequest {
   // Set: forwards of several arms are timed in place of serving requests; `options` are those of
   // the first arm.
   std::optional<ThroughputSpec> throughput;
+  // All ranks of the world hold what they served from while each measures its process: a page that
+  // two of them share counts half in each only as long as both have it.
+  bool measure_together = false;
 };
 
 enum class Outcome : std::uint8_t { kRuns, kRejected, kFallsBack, kFailsClosed };
@@ -92,6 +95,7 @@ struct OwnedBytes {
   std::uint64_t pinned_peak = 0;
   std::uint64_t device_now = 0;
   std::uint64_t device_peak = 0;
+  std::uint64_t device_in_host = 0;      // device memory that is this process's own: of a CPU
   std::uint64_t device_limit = 0;        // what invariant I4 allows
   std::uint64_t host_private_limit = 0;  // host store bytes that the mode promises (memory plan)
 };
@@ -142,8 +146,8 @@ struct RankReport {
   comm::Coordinates coordinates;
   contracts::EffectiveTransfer effective;
   OwnedBytes owned;
-  ProcessMemory baseline;  // before any weight was loaded
-  ProcessMemory process;   // after the last forward
+  ProcessMemory baseline;          // before any weight was loaded
+  ProcessMemory process;           // after the last forward
   std::uint64_t weight_bytes = 0;  // of the model's tensors, unpadded
   std::vector<BackingFile> mapped_files;
   TrafficLedger traffic;

@@ -8,8 +8,8 @@ namespace dlo::engine {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestDigest, request, sha256)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OwnedBytes, host_private_now, host_private_peak, pinned_now,
-                                   pinned_peak, device_now, device_peak, device_limit,
-                                   host_private_limit)
+                                   pinned_peak, device_now, device_peak, device_in_host,
+                                   device_limit, host_private_limit)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_dirty_bytes,
                                    shared_clean_bytes, pss_file_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BackingFile, path, device, inode)
@@ -130,7 +130,8 @@ json request_to_json(const RunRequest& request) {
               {"parallel", config::parallel_to_json(request.parallel)},
               {"requests", request.requests},
               {"platform", platform_to_json(request.platform)},
-              {"throughput", throughput_spec_to_json(request.throughput)}};
+              {"throughput", throughput_spec_to_json(request.throughput)},
+              {"measure_together", request.measure_together}};
 }
 
 json resources_to_json(const std::optional<ResourceChange>& change) {

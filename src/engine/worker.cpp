@@ -72,6 +72,9 @@ void Worker::measure() {
         *s.device,
         s.pipeline != nullptr ? s.pipeline->host_operand_bytes() : LatentPipeline::OperandBytes{},
         *s.environment.files, s.report);
+    if (s.request.platform.device == "cpu") {
+      s.report.owned.device_in_host = s.device->device_memory().now_bytes;
+    }
   }
   if (s.backend != nullptr && s.pipeline != nullptr) {
     measure_traffic(s.ledger, *s.backend, s.model.ring_walks(s.forwards), s.report);

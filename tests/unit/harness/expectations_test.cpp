@@ -215,8 +215,8 @@ TEST(Metrics, OverRanks_SumsMaximaAndMedians) {
   EXPECT_EQ(value("host_private_total_bytes"), 1900);
   EXPECT_EQ(value("device_peak_bytes"), 550);
   EXPECT_EQ(value("pss_total_bytes"), 20000);
-  EXPECT_EQ(value("weight_pss_bytes"), 12000);
-  EXPECT_EQ(value("weight_copies"), 4.0);
+  EXPECT_EQ(value("weight_pss_bytes"), 9000);
+  EXPECT_EQ(value("weight_copies"), 3.0);
   EXPECT_EQ(value("forward_ms"), 4.0);
 }
 

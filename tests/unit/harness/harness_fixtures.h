@@ -65,6 +65,7 @@ inline engine::RunReport good_report(const Scenario& scenario) {
     row.traffic.forward_count = 4;
     row.baseline.pss_bytes = 4000;
     row.process.pss_bytes = 10000;
+    row.owned.device_in_host = 1500;
     row.weight_bytes = 3000;
     row.forward_ms = {1.0, 2.0, 4.0};
     row.resources = engine::ResourceChange{};

@@ -51,10 +51,10 @@ TEST(Matrix, ResidentRun_LeavesOutStreamingAxesAndIsOnlyOne) {
 }
 
 TEST(Matrix, Backing_IsAnAxisOfWhatStreams) {
-  EXPECT_EQ(names_of(with_matrix(R"({"transfer": ["resident", "rank_local"],
+  EXPECT_EQ(
+      names_of(with_matrix(R"({"transfer": ["resident", "rank_local"],
                                      "backing": ["ordinary", "checkpoint_mmap"]})")),
-            (Names{"small/resident", "small/rank_local/ordinary",
-                   "small/rank_local/checkpoint_mmap"}));
+      (Names{"small/resident", "small/rank_local/ordinary", "small/rank_local/checkpoint_mmap"}));
 }
 
 TEST(Matrix, ResidentRun_HasNoStreamingOptions) {
