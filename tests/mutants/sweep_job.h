@@ -1,7 +1,7 @@
 // Owns: a small sweep (wan_tiny, five blocks, three modes, two backings) run through the harness's
-// plan, and verdicts, with a decorator around every rank's device: on two ranks that are threads of
-// this process, or by one rank of a world that the caller has. Must not own: mutants or
-// expectations about them.
+// plan, runner and verdicts, with a decorator around every rank's device: on two ranks that are
+// threads of this process, or by one rank of a world that the caller has.
+// Must not own: mutants or expectations about them.
 #pragma once
 
 #include <functional>
