@@ -108,7 +108,7 @@ TEST(Run, WithoutMpirun_IsAWorldOfOne) {
                                         " --dlo-no-use-allgather");
   EXPECT_EQ(job.exit_code, 0) << job.text();
   const auto results = results_of(place.path("out"));
-  EXPECT_EQ(results.at("scenarios").at(1).at("effective").at("transfer"), "rank_local");
+  EXPECT_EQ(results.at("scenarios").at(1).at("effective").at("transfer"), "staged");
   EXPECT_EQ(results.at("scenarios").at(1).at("bytes_equal"), true);
 }
 
