@@ -9,6 +9,7 @@
 #include "benchmarks/bench_device.h"
 #include "hot_path/staged_transfer.h"
 #include "platform/cpu/thread_executor.h"
+#include "tests/support/sound_tensors.h"
 
 namespace dlo::benchmarks {
 namespace {
@@ -17,14 +18,6 @@ constexpr std::uint64_t kBlockBytes = 128 * kMiB;
 constexpr std::uint32_t kBlocks = 4;
 constexpr std::uint64_t kStagingBytes = 128 * kMiB;
 constexpr std::uint64_t kStripeBytes = 4 * kMiB;  // what a thread of the bare loop takes at a time
-
-// Host tensors of which nothing is asked but that they are sound.
-class SoundTensors final : public contracts::HostTensors {
- public:
-  [[nodiscard]] TensorView view(const std::string&) const override { return {}; }
-  void release(const std::string&) override {}
-  [[nodiscard]] std::uint64_t held_bytes() const override { return 0; }
-};
 
 hot_path::StagedSources sources_of(ByteSpan file, std::uint64_t chunk_bytes) {
   hot_path::StagedSources sources(1);
@@ -54,7 +47,7 @@ void staged_load(benchmark::State& state) {
   for (std::uint64_t at = 0; at < kStagingBytes; at += chunk_bytes) {
     ring.chunks.push_back(staging->span().subspan(at, chunk_bytes));
   }
-  const SoundTensors tensors;
+  const test::SoundTensors tensors;
   hot_path::StagedTransfer transfer(device,
                                     std::make_shared<hot_path::ChunkPacker>(
                                         sources_of(file->span(), chunk_bytes), tensors, &threads),

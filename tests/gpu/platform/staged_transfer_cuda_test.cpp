@@ -3,8 +3,9 @@
 // Method: small blocks through a ring of few chunks; a gate holds the pack stream back.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "base/codes.h"
-#include "platform/cpu/thread_executor.h"
 #include "platform/cuda/cuda_device.h"
 #include "platform/cuda/cuda_inventory.h"
 #include "platform/posix/steady_clock.h"
@@ -51,7 +52,7 @@ class StagedOnCuda : public testing::Test {
   platform::SteadyClock clock_;
   std::unique_ptr<FailureSignal> signal_ = make_local_failure_signal();
   test::StagedBlocks blocks_{{kBlockBytes, kBlockBytes, kBlockBytes}, kChunkBytes, 3};
-  platform::ThreadExecutor workers_{4};
+  test::NotingExecutor workers_{4};
   std::unique_ptr<platform::Device> device_;
   std::unique_ptr<StagedTransfer> transfer_;
   std::unique_ptr<platform::DeviceBuffer> slot_;
@@ -66,6 +67,8 @@ TEST_F(StagedOnCuda, LoadsInTurn_GiveTheBlocksBytes) {
     ASSERT_TRUE(fetch().ok());
     EXPECT_EQ(bytes(), blocks_.expected(block)) << "block " << block;
   }
+  EXPECT_FALSE(workers_.seen().empty());
+  EXPECT_FALSE(workers_.seen().contains(std::this_thread::get_id()));
 }
 
 TEST_F(StagedOnCuda, PackStreamHeldUp_LoadReturnsAndTheSlotIsNotReady) {

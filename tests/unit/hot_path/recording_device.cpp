@@ -16,7 +16,7 @@ using platform::StreamKind;
 
 namespace {
 
-constexpr std::array kKindNames = {"record", "wait", "copy", "launch", "gather"};
+constexpr std::array kKindNames = {"record", "wait", "copy", "launch", "launch host", "gather"};
 
 // Zeroed, 256-byte aligned memory entered in a book while it lives.
 class BookedMemory {
@@ -147,6 +147,12 @@ void RecordingDevice::copy_to_host(StreamKind stream, ByteSpan destination, Devi
 
 void RecordingDevice::launch(StreamKind stream, platform::StreamTask task, const OpLabel& label) {
   note(OpRecord{OpKind::kLaunch, stream, label, 0});
+  task();
+}
+
+void RecordingDevice::launch_host(StreamKind stream, platform::StreamTask task,
+                                  const OpLabel& label) {
+  note(OpRecord{OpKind::kLaunchHost, stream, label, 0});
   task();
 }
 

@@ -17,7 +17,7 @@
 
 namespace dlo::test {
 
-enum class OpKind : std::uint8_t { kRecord, kWait, kCopy, kLaunch, kGather };
+enum class OpKind : std::uint8_t { kRecord, kWait, kCopy, kLaunch, kLaunchHost, kGather };
 
 struct OpRecord {
   OpKind kind = OpKind::kRecord;
@@ -77,6 +77,8 @@ class RecordingDevice final : public platform::Device {
                     const platform::OpLabel& label) override;
   void launch(platform::StreamKind stream, platform::StreamTask task,
               const platform::OpLabel& label) override;
+  void launch_host(platform::StreamKind stream, platform::StreamTask task,
+                   const platform::OpLabel& label) override;
 
   [[nodiscard]] bool query(platform::EventId) const override { return !hangs_; }
   [[nodiscard]] Status wait_host(platform::EventId event, Deadline deadline,

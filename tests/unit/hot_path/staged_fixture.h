@@ -1,26 +1,43 @@
-// Owns: StagedBlocks: blocks of bytes that "lie in mapped files", two runs each with padding behind
-// them, their sources for a StagedTransfer, and staging chunks; what its unit tests share.
-// Must not own: devices or expectations.
+// Owns: what unit tests of a StagedTransfer share. StagedBlocks: blocks of bytes that "lie in
+// mapped files", two runs each with padding behind them, their sources, and staging chunks.
+// NotingExecutor: which threads packed. Must not own: devices or expectations.
 #pragma once
 
-#include <atomic>
 #include <memory>
-#include <string>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "hot_path/staged_transfer.h"
+#include "platform/cpu/thread_executor.h"
+#include "tests/support/sound_tensors.h"
 
 namespace dlo::test {
 
-// A backing of which nothing but its soundness is asked.
-class SoundTensors final : public contracts::HostTensors {
+// Notes the threads that its tasks run on, and lets the caller help as ThreadExecutor does.
+class NotingExecutor final : public platform::Executor {
  public:
-  [[nodiscard]] TensorView view(const std::string&) const override { return {}; }
-  void release(const std::string&) override {}
-  [[nodiscard]] std::uint64_t held_bytes() const override { return 0; }
-  [[nodiscard]] bool intact() const noexcept override { return sound.load(); }
+  explicit NotingExecutor(std::size_t workers) : threads_(workers) {}
+  [[nodiscard]] std::size_t worker_count() const override { return threads_.worker_count(); }
+  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& task) override {
+    threads_.parallel_for(count, [&](std::size_t index) {
+      {
+        const std::lock_guard lock(mutex_);
+        seen_.insert(std::this_thread::get_id());
+      }
+      task(index);
+    });
+  }
+  [[nodiscard]] std::set<std::thread::id> seen() {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+  }
 
-  std::atomic<bool> sound{true};
+ private:
+  platform::ThreadExecutor threads_;
+  std::mutex mutex_;
+  std::set<std::thread::id> seen_;
 };
 
 class StagedBlocks {

@@ -5,8 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
-#include <set>
 #include <thread>
 
 #include "base/codes.h"
@@ -23,34 +21,10 @@ namespace {
 using platform::OpLabel;
 using platform::Site;
 using platform::StreamKind;
+using test::NotingExecutor;
 using test::OpKind;
 using test::OpRecord;
 using test::StagedBlocks;
-
-// Notes the threads that its tasks run on, and lets the caller help as ThreadExecutor does.
-class NotingExecutor final : public platform::Executor {
- public:
-  explicit NotingExecutor(std::size_t workers) : threads_(workers) {}
-  [[nodiscard]] std::size_t worker_count() const override { return threads_.worker_count(); }
-  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& task) override {
-    threads_.parallel_for(count, [&](std::size_t index) {
-      {
-        const std::lock_guard lock(mutex_);
-        seen_.insert(std::this_thread::get_id());
-      }
-      task(index);
-    });
-  }
-  [[nodiscard]] std::set<std::thread::id> seen() {
-    const std::lock_guard lock(mutex_);
-    return seen_;
-  }
-
- private:
-  platform::ThreadExecutor threads_;
-  std::mutex mutex_;
-  std::set<std::thread::id> seen_;
-};
 
 // One slot of a CPU device and its events.
 class SlotOnCpu {
@@ -92,7 +66,8 @@ TEST(StagedTransfer, Load_PacksAndCopiesChunkByChunkThroughTheRing) {
   for (std::int32_t chunk = 0; chunk < 3; ++chunk) {
     const auto at = [chunk](Site site) { return OpLabel{site, 0, 0, chunk % 2, chunk}; };
     expected.push_back({OpKind::kWait, StreamKind::kPack, at(Site::kStagingFreeWait), 0});
-    expected.push_back({OpKind::kLaunch, StreamKind::kPack, at(Site::kPack), 0});
+    // launch() would pack on the launching thread of an accelerator.
+    expected.push_back({OpKind::kLaunchHost, StreamKind::kPack, at(Site::kPack), 0});
     expected.push_back({OpKind::kRecord, StreamKind::kPack, at(Site::kPackedRecord), 0});
     expected.push_back({OpKind::kWait, StreamKind::kCopy, at(Site::kPackedWait), 0});
     expected.push_back(
