@@ -26,10 +26,11 @@ struct MemoryPlan {
   std::uint32_t slot_count = 0;
   std::uint64_t slot_bytes = 0;  // largest padded streamed block
   std::uint32_t input_slot_count = 0;
-  std::uint64_t input_slot_bytes = 0;  // largest piece; 0 without AllGather
-  std::uint64_t resident_bytes = 0;    // resident blocks, those of a stage included
-  std::uint64_t non_block_bytes = 0;   // non-block children
-  std::uint64_t host_store_bytes = 0;  // this rank's copy or shard of the offloaded blocks
+  std::uint64_t input_slot_bytes = 0;      // largest piece; 0 without AllGather
+  std::uint64_t resident_bytes = 0;        // resident blocks, those of a stage included
+  std::uint64_t stage_resident_bytes = 0;  // of these, what comes with begin_request()
+  std::uint64_t non_block_bytes = 0;       // non-block children
+  std::uint64_t host_store_bytes = 0;      // this rank's copy or shard of the offloaded blocks
   std::uint64_t staging_chunk_count = 0;
   std::uint64_t staging_chunk_bytes = 0;  // 0 unless blocks stay in mapped files
   bool host_pinned = false;               // host store and staging

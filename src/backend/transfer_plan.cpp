@@ -6,6 +6,7 @@
 
 #include "base/codes.h"
 #include "base/sha256.h"
+#include "config/offload_options.h"
 
 namespace dlo::backend {
 
@@ -36,8 +37,9 @@ std::uint64_t ring_bytes(const config::OffloadConfig& config, std::uint64_t larg
 
 std::uint64_t staging_chunk(const config::OffloadConfig& config,
                             std::uint64_t largest_block_bytes) {
-  const auto wanted =
-      config.staging_chunk_bytes != 0 ? config.staging_chunk_bytes : kStagingChunkBytesDefault;
+  const auto wanted = config.staging_chunk_bytes != 0
+                          ? config.staging_chunk_bytes
+                          : std::uint64_t{config::kDefaultStagingChunkBytes};
   const auto half = ring_bytes(config, largest_block_bytes) / 2;
   const auto needed = std::max(largest_block_bytes, kTensorAlignmentBytes);
   return std::min({wanted, needed, half / kTensorAlignmentBytes * kTensorAlignmentBytes});
@@ -121,6 +123,8 @@ MemoryPlan plan_memory(const config::OffloadConfig& config, const PlacementPlan&
     memory.non_block_bytes += dit.non_block.layout.bytes();
     for (const auto& block : dit.blocks) {
       memory.resident_bytes += block.residency == Residency::kStreamed ? 0 : block.layout.bytes();
+      memory.stage_resident_bytes +=
+          block.residency == Residency::kStageResident ? block.layout.bytes() : 0;
     }
   }
   std::uint64_t largest_piece_bytes = 0;

@@ -16,7 +16,6 @@
 namespace dlo::backend {
 
 inline constexpr std::uint64_t kStagingBytesMax = 256 * kMiB;  // by default
-inline constexpr std::uint64_t kStagingChunkBytesDefault = 16 * kMiB;
 
 // One offloaded DiT. Ring index = position among the offloaded DiTs.
 struct RingPlan {

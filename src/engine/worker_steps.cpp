@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "base/thrown_refusal.h"
@@ -156,9 +157,11 @@ Status Worker::State::make_pipeline() {
     return made.refusal();
   }
   pipeline = std::move(made).value();
-  // One imposed limit for both allocators: torch gets what the platform left.
+  // One imposed limit for both allocators: torch gets what the platform leaves while a stage runs.
   if (const auto budget = request.platform.device_budget_bytes) {
-    torch->limit_memory(*budget - device->device_memory().now_bytes);
+    const auto taken =
+        device->device_memory().now_bytes + backend->memory_plan().stage_resident_bytes;
+    torch->limit_memory(*budget - std::min(*budget, taken));
   }
   event("pipeline");
   return {};

@@ -178,6 +178,8 @@ TEST(TransferPlan, ResidentLayers_LeaveTheRingAndCostTheStageEntry) {
   EXPECT_EQ(plan.traffic.stage_entry, (Traffic{2, 1024, 0, 0}));
   EXPECT_EQ(plan.traffic.per_forward, (std::vector<Traffic>{{3, 1536, 0, 0}}));
   EXPECT_EQ(plan.memory.resident_bytes, 1024U);
+  EXPECT_EQ(plan.memory.stage_resident_bytes, 1024U);
+  EXPECT_EQ(plan.memory.device_limit_bytes(), 2 * 512U + 1024U) << "two slots beside them";
   EXPECT_EQ(plan.memory.host_store_bytes, 5 * 512U) << "the host keeps the master of all";
   EXPECT_TRUE(plan.effective.downgrades.empty());
 }
@@ -200,6 +202,7 @@ TEST(TransferPlan, SingleBlock_IsResidentWithItsCodeAlone) {
   EXPECT_EQ(plan.effective.transfer, Transfer::kResident);
   EXPECT_EQ(downgrade_codes(plan), (std::vector<std::string>{"single_block_resident"}));
   EXPECT_EQ(plan.memory.device_limit_bytes(), 512U);
+  EXPECT_EQ(plan.memory.stage_resident_bytes, 0U) << "there from enable() on";
   EXPECT_EQ(plan.traffic.per_forward, std::vector<Traffic>{Traffic{}});
   EXPECT_EQ(plan.traffic.prime, Traffic{});
 }
