@@ -68,8 +68,10 @@ class OffloadBackend {
   // before enable() and after disable(). Valid until disable().
   [[nodiscard]] contracts::BlockObserver* observer(std::size_t dit);
 
-  // Start of a request: blocks that are resident for the stage are loaded; the host waits for
-  // nothing. Idempotent; nothing where there are none. Codes: device_out_of_memory.
+  // Start of a request: blocks that are resident for the stage get memory and their loads are
+  // issued, which the host does not wait for. Idempotent; nothing where there are none. A refusal
+  // for lack of memory leaves everything as it was. Codes: device_out_of_memory, a device's
+  // failure. Throws RunError where a load does (pageable staging).
   [[nodiscard]] Status begin_request();
 
   // End of a request, before anything is decoded: waits on the host until the tail prefetch has

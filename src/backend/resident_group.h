@@ -30,8 +30,10 @@ class ResidentGroup {
   ResidentGroup(platform::Device& device, hot_path::BlockTransfer& transfer,
                 std::vector<Member> members);
 
-  // Allocates, issues the loads, lets compute wait for them and binds the blocks; does not wait.
-  // Nothing when they are loaded. Codes: device_out_of_memory.
+  // Allocates, issues the loads, lets compute wait for them and binds the blocks; the host waits at
+  // most for new memory to be cleared. Nothing when they are loaded. Codes: device_out_of_memory,
+  // what ends that wait. What the transfer throws leaves them half loaded: then only disable()
+  // may follow.
   [[nodiscard]] Status load();
 
   // Waits for every stream, points the blocks at their placeholders and frees their memory. Nothing

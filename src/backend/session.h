@@ -33,9 +33,8 @@ class Session {
   [[nodiscard]] Status prepare();
 
   // Vote on `mine`, then agreement on the schedule, then the input slots become known to the peers,
-  // under one deadline. Without a weight group the
-  // answer is `mine`. A vote that ended by its deadline is raised as this rank's failure: peers may
-  // have counted it as a yes.
+  // under one deadline. Without a weight group the answer is `mine`. A vote that ended by its
+  // deadline is raised as this rank's failure: peers may have counted it as a yes.
   [[nodiscard]] Status vote(const Status& mine);
 
   // Announces every place and binds the resident ones. Call only after a unanimous yes.

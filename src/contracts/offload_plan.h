@@ -9,13 +9,10 @@
 #include <map>
 #include <set>
 #include <string>
-#include <vector>
 
 namespace dlo::contracts {
 
 struct OffloadPlan {
-  // DiT path -> its block lists, in ring order.
-  std::map<std::string, std::vector<std::string>> block_attrs = {};
   // DiTs that may keep leading blocks resident while they denoise.
   std::set<std::string> resident_dit_paths = {};
   // Non-block child ("token_refiner") -> its block list: streamed in a ring of its own, whatever

@@ -48,8 +48,8 @@ class ChunkPacker {
   [[nodiscard]] const StagedSources& sources() const { return sources_; }
 
   void pack(const Job& job);
-  // Jobs still to come return at once, and one that runs ends after the piece it is at: what they
-  // would read may go.
+  // Jobs still to come return at once, and one that runs ends after the piece it is at. What they
+  // would read may go once the pack stream is idle, not before.
   void cancel() noexcept { cancelled_.store(true); }
 
  private:

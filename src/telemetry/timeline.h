@@ -16,7 +16,7 @@ struct TimelineRow {
   Nanoseconds begin = 0;
   Nanoseconds end = 0;
   int rank = 0;
-  std::string lane;  // "compute", "copy", "comm"
+  std::string lane;  // "compute", "copy", "comm", "pack"
   std::string name;  // "h2d ring 0 block 3 slot 1"
 };
 
