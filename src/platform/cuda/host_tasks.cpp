@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "platform/posix/sigbus_guard.h"
 
 namespace dlo::platform {
 
@@ -24,6 +25,7 @@ cudaError_t HostTasks::issue(cudaStream_t stream, StreamTask task, const OpLabel
 
 void HostTasks::run(void* data) {
   Row& row = *static_cast<Row*>(data);
+  admit_sigbus();  // a task may read mapped files; how CUDA's threads mask signals is unknown
   try {
     if (!row.owner->skip_()) {
       row.task();

@@ -149,6 +149,16 @@ void install_sigbus_guard() {
   }
 }
 
+void admit_sigbus() noexcept {
+  thread_local bool admitted = false;
+  if (!admitted) {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGBUS);
+    admitted = ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr) == 0;
+  }
+}
+
 GuardedRange::GuardedRange(ConstByteSpan range) {
   if (range.empty()) {
     return;

@@ -18,6 +18,11 @@ namespace dlo::platform {
 // back in front and chains to that library's handler. Throws SystemError if the kernel refuses.
 void install_sigbus_guard();
 
+// Lets a fault of the calling thread reach the handler: while it blocks SIGBUS, a fault ends the
+// process whatever handler there is. For threads that another library made, which may block every
+// signal. Costs something the first time alone.
+void admit_sigbus() noexcept;
+
 // Entry of the registry. Never freed, so that the handler may read it at any time.
 struct GuardedEntry {
   std::atomic<std::uintptr_t> begin{0};  // 0: free or being filled
