@@ -7,6 +7,7 @@
 #include "backend/given_up_buffers.h"
 #include "backend/staging_store.h"
 #include "backend/tensor_packer.h"
+#include "platform/clock.h"
 
 namespace dlo::backend {
 
@@ -42,6 +43,10 @@ Status add_buffers(platform::Device& device, std::uint32_t count, std::uint64_t 
     spans.push_back(*span);
   }
   return {};
+}
+
+Status finish(platform::Device& device, Nanoseconds timeout) {
+  return device.synchronize(Deadline::after(device.clock().now(), timeout));
 }
 
 // What is resident, in placement order: each DiT's blocks, then its non-block children.
@@ -124,7 +129,7 @@ Status DeviceStore::place_block(platform::Device& device, const ResidentPlace& r
 }
 
 Status DeviceStore::place_mapped_block(platform::Device& device, const ResidentPlace& resident,
-                                       const contracts::HostTensors& tensors, Deadline deadline) {
+                                       const contracts::HostTensors& tensors, Nanoseconds timeout) {
   const auto total_bytes = resident.span.bytes;
   auto table = make_pack_table(*resident.placement, total_bytes, tensors);
   if (!table.ok()) {
@@ -142,7 +147,7 @@ Status DeviceStore::place_mapped_block(platform::Device& device, const ResidentP
     table->fill(done, piece);
     device.copy_to_device(StreamKind::kCopy, resident.span.subspan(done, piece.size()), piece,
                           resident.label);
-    placed = device.synchronize(deadline);
+    placed = finish(device, timeout);
     done += piece.size();
   }
   for (const auto& spec : resident.placement->spec->tensors) {
@@ -152,13 +157,13 @@ Status DeviceStore::place_mapped_block(platform::Device& device, const ResidentP
 }
 
 Status DeviceStore::place(platform::Device& device, contracts::HostTensors& tensors,
-                          Deadline deadline) {
+                          Nanoseconds timeout) {
   const bool mapped = tensors.backing() != contracts::Backing::kOrdinary;
   for (const auto& resident : residents_) {
-    auto placed = mapped ? place_mapped_block(device, resident, tensors, deadline)
+    auto placed = mapped ? place_mapped_block(device, resident, tensors, timeout)
                          : place_block(device, resident, tensors);
     if (placed.ok()) {
-      placed = device.synchronize(deadline);
+      placed = finish(device, timeout);
     }
     if (!placed.ok()) {
       return placed;

@@ -35,8 +35,9 @@ class DeviceStore {
   // Copies every resident tensor to its place, block by block, and releases it when it has landed.
   // Codes: dtype_mismatch, shape_mismatch, mapping_truncated, host_out_of_memory, a device's
   // failure.
+  // `timeout` bounds each wait for the device, not the reading of files between them.
   [[nodiscard]] Status place(platform::Device& device, contracts::HostTensors& tensors,
-                             Deadline deadline);
+                             Nanoseconds timeout);
 
   [[nodiscard]] const std::vector<DeviceSpan>& slots() const { return slots_; }
   [[nodiscard]] const std::vector<DeviceSpan>& input_slots() const { return input_slots_; }
@@ -54,7 +55,8 @@ class DeviceStore {
 
   // Copies one block piece by piece, each behind the last one's arrival.
   [[nodiscard]] Status place_mapped_block(platform::Device& device, const ResidentPlace& resident,
-                                          const contracts::HostTensors& tensors, Deadline deadline);
+                                          const contracts::HostTensors& tensors,
+                                          Nanoseconds timeout);
 
   std::vector<std::unique_ptr<platform::DeviceBuffer>> buffers_;
   // Strided tensors of one block, or a piece of a mapped one.

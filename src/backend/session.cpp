@@ -74,7 +74,7 @@ Status Session::prepare() {
     status = allocate();
   }
   if (status.ok()) {
-    status = device_store_->place(request_.device, request_.host_tensors, deadline());
+    status = device_store_->place(request_.device, request_.host_tensors, request_.timeout);
   }
   if (status.ok()) {
     status = prepare_host();

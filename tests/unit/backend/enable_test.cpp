@@ -3,6 +3,7 @@
 // Method: one rank on a recording device; the other members of its group are scripted.
 #include <gtest/gtest.h>
 
+#include "platform/forwarding_device.h"
 #include "tests/unit/backend/backend_fixture.h"
 
 namespace dlo::backend {
@@ -165,6 +166,54 @@ TEST(Enable, CalledTwice_IsALogicError) {
   BackendFixture fixture(test::rank_local_config());
   ASSERT_TRUE(fixture.backend->enable().ok());
   EXPECT_THROW(static_cast<void>(fixture.backend->enable()), LogicError);
+}
+
+// Ends a wait whose deadline has passed, as a device does that is still busy.
+class PunctualDevice final : public platform::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  [[nodiscard]] Status synchronize(Deadline deadline) override {
+    return deadline.expired(clock().now())
+               ? refuse(codes::kDeadlineExceeded, "told to be punctual", "device", "none")
+               : ForwardingDevice::synchronize(deadline);
+  }
+};
+
+// Reading each tensor takes half a second, as from a slow disk.
+class SlowTensors final : public contracts::HostTensors {
+ public:
+  SlowTensors(contracts::HostTensors& inner, platform::Clock& clock)
+      : inner_(inner), clock_(clock) {}
+  [[nodiscard]] TensorView view(const std::string& name) const override {
+    clock_.sleep(kSecond / 2);
+    return inner_.view(name);
+  }
+  void release(const std::string& name) override { inner_.release(name); }
+  [[nodiscard]] std::uint64_t held_bytes() const override { return inner_.held_bytes(); }
+
+ private:
+  contracts::HostTensors& inner_;
+  platform::Clock& clock_;
+};
+
+TEST(Enable, PlacementThatTakesLongerThanOneWaitMay_IsNoTimeout) {
+  PunctualDevice device(std::make_unique<test::RecordingDevice>());
+  const synthetic::SyntheticModel model(synthetic::uniform_shape(1, 8, 512));
+  synthetic::SyntheticTensors tensors(model.table(), model.seed());
+  SlowTensors slow(tensors, device.clock());
+  const auto signal = make_local_failure_signal();
+  const auto context = make_rank_context(0, 1, *signal);
+  const config::OffloadConfig config;
+  OffloadBackend backend(BackendRequest{.config = config,
+                                        .table = model.table(),
+                                        .host_tensors = slow,
+                                        .device = device,
+                                        .context = context,
+                                        .timeout = kSecond});
+  const auto begin = device.clock().now();
+  const auto status = backend.enable();
+  EXPECT_TRUE(status.ok()) << status.refusal().message();
+  EXPECT_GT(device.clock().now() - begin, 2 * kSecond);
 }
 
 }  // namespace
