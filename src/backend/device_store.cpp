@@ -150,10 +150,7 @@ Status DeviceStore::place_mapped_block(platform::Device& device, const ResidentP
     placed = finish(device, timeout);
     done += piece.size();
   }
-  for (const auto& spec : resident.placement->spec->tensors) {
-    placed = placed.ok() ? check_intact(spec, tensors) : std::move(placed);
-  }
-  return placed;
+  return placed.ok() ? contracts::check_intact(tensors, resident.placement->spec->name) : placed;
 }
 
 Status DeviceStore::place(platform::Device& device, contracts::HostTensors& tensors,

@@ -17,7 +17,7 @@ Status pack_block(const BlockPlacement& block, const ShardWriter& writer,
           writer.write(entry.offset_bytes + offset_bytes, bytes);
         });
     if (packed.ok()) {
-      packed = check_intact(spec, tensors);
+      packed = contracts::check_intact(tensors, "tensor '" + spec.name + "'");
     }
     if (!packed.ok()) {
       return packed;

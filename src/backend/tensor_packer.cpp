@@ -124,14 +124,6 @@ Status for_each_host_run(const contracts::TensorSpec& spec, const contracts::Hos
                 spec.name, "this is a defect of the checkpoint's recipe; report it");
 }
 
-Status check_intact(const contracts::TensorSpec& spec, const contracts::HostTensors& tensors) {
-  if (tensors.intact()) {
-    return {};
-  }
-  return refuse(codes::kMappingTruncated, "a checkpoint file shrank while it was read", spec.name,
-                "restore the file and start again; never write to a checkpoint that is in use");
-}
-
 ShardWriter::ShardWriter(ByteSpan shard, const contracts::ShardLayout& layout,
                          std::uint32_t group_rank)
     : shard_(shard), layout_(layout), group_rank_(group_rank) {

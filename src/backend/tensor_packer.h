@@ -32,10 +32,6 @@ void for_each_run(const contracts::TensorSpec& spec, const TensorView& view, con
 [[nodiscard]] Status for_each_host_run(const contracts::TensorSpec& spec,
                                        const contracts::HostTensors& tensors, const SpanSink& sink);
 
-// Refuses with mapping_truncated when a file shrank while `spec` was read from it.
-[[nodiscard]] Status check_intact(const contracts::TensorSpec& spec,
-                                  const contracts::HostTensors& tensors);
-
 // Writes block bytes to where one rank keeps them.
 class ShardWriter {
  public:

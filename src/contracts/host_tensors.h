@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 
+#include "base/result.h"
 #include "base/tensor_view.h"
 #include "contracts/effective_transfer.h"
 
@@ -41,6 +42,9 @@ class HostTensors {
   // Asked after every pack, from any thread; allocates nothing.
   [[nodiscard]] virtual bool intact() const noexcept { return true; }
 
+  // The file that shrank; empty while all are whole, and where nothing is mapped. Any thread.
+  [[nodiscard]] virtual std::string truncated_file() const { return {}; }
+
   // Lets go of `name`: frees its private memory; the last tensor of a mapped file closes it.
   // Idempotent.
   virtual void release(const std::string& name) = 0;
@@ -48,5 +52,11 @@ class HostTensors {
   // Private bytes still held.
   [[nodiscard]] virtual std::uint64_t held_bytes() const = 0;
 };
+
+// mapping_truncated, with the file; `read` is what was read of it: "tensor 'x'".
+[[nodiscard]] Refusal truncated_refusal(const HostTensors& tensors, const std::string& read);
+
+// Refuses with truncated_refusal() unless all files are intact.
+[[nodiscard]] Status check_intact(const HostTensors& tensors, const std::string& read);
 
 }  // namespace dlo::contracts

@@ -20,6 +20,9 @@ void check_binding(const std::string& name, const TensorBinding& binding) {
           subject + "reads several tensors");
   const auto filled = check_recipe(binding.recipe, binding.shape);
   require(filled.ok(), subject + "does not fill it");
+  require(std::all_of(copies.begin(), copies.end(),
+                      [&](const BoxCopy& copy) { return box_fits(copy.source, binding.shape); }),
+          subject + "reads outside its tensor");
 }
 
 }  // namespace

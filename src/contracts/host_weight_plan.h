@@ -23,7 +23,7 @@ namespace dlo::contracts {
 struct TensorBinding {
   std::filesystem::path file_path;
   DType dtype = DType::kF32;  // of the stored and of the runtime tensor
-  Shape shape;                // of the runtime tensor
+  Shape shape;                // of both too
   CopyRecipe recipe;          // source keys as they stand in the file
 
   // The one key that every copy of the recipe reads.
@@ -42,8 +42,8 @@ struct HostWeightPlanParts {
 class HostWeightPlan {
  public:
   // Throws LogicError when `parts` break an invariant: a mapped backing, at least one binding,
-  // every binding with a file and with a recipe that fills its shape from one key; of a checkpoint,
-  // no layout key and post-load still to come.
+  // every binding with a file and with a recipe that fills its shape from inside one key's tensor;
+  // of a checkpoint, no layout key and post-load still to come.
   explicit HostWeightPlan(HostWeightPlanParts parts);
   HostWeightPlan(HostWeightPlan&&) = default;
   HostWeightPlan& operator=(HostWeightPlan&&) = default;

@@ -37,6 +37,7 @@ class LentTensors final : public contracts::HostTensors {
     owner_.for_each_run(name, sink);
   }
   [[nodiscard]] bool intact() const noexcept override { return owner_.intact(); }
+  [[nodiscard]] std::string truncated_file() const override { return owner_.truncated_file(); }
   // Kept: the next backend wants it too.
   void release(const std::string& /*name*/) override {}
   [[nodiscard]] std::uint64_t held_bytes() const override { return owner_.held_bytes(); }

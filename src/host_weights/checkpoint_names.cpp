@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -153,7 +154,16 @@ Status CheckpointNames::add_file(const Path& path, const std::string& prefix) {
 }
 
 Status CheckpointNames::add_key(const std::string& name, CheckpointEntry entry) {
-  const auto runtime_name = remap_ ? remap_(name) : std::optional<std::string>(name);
+  std::optional<std::string> runtime_name = name;
+  if (remap_) {
+    try {
+      runtime_name = remap_(name);
+    } catch (const std::exception& error) {
+      return refuse(codes::kCheckpointInvalid,
+                    fmt::format("the model cannot tell what '{}' is: {}", name, error.what()),
+                    entry.file.string(), "use a checkpoint of this model");
+    }
+  }
   if (!runtime_name) {
     return {};
   }

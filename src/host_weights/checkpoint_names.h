@@ -2,8 +2,9 @@
 // files or, without one, from the headers; and OpenedFiles, the files that were looked into.
 // Must not own: which names a model needs, or whether shapes and dtypes fit (preflight.h).
 // Threading: launching thread. Reads headers only.
-// Failure: refusals of the file system and of the formats; duplicate_tensor when two checkpoint
-// tensors map to one runtime name. Source: behaviour.md 2.3 step 5.
+// Failure: refusals of the file system and of the formats; checkpoint_invalid when the remapper
+// throws, duplicate_tensor when two checkpoint tensors map to one runtime name. Source:
+// behaviour.md 2.3 step 5.
 #pragma once
 
 #include <functional>
@@ -20,7 +21,7 @@
 namespace dlo::host_weights {
 
 // From a source's name (prefix and key) to the runtime name; empty drops the key. An unset function
-// changes nothing.
+// changes nothing; what one throws makes the checkpoint invalid.
 using KeyRemapper = std::function<std::optional<std::string>(const std::string& name)>;
 
 // Files by path, each opened once.

@@ -101,13 +101,15 @@ Status SourceTensors::index_tensors() {
     return natural_less(a.filename().string(), b.filename().string());
   });
   for (const auto& part : parts_) {
+    std::vector<std::size_t> ranks;  // of the part's files
+    for (const auto& file : part.files()) {
+      const auto place = std::find(paths_.begin(), paths_.end(), file.path());
+      ranks.push_back(static_cast<std::size_t>(std::distance(paths_.begin(), place)));
+    }
     for (const auto& tensor : part.tensors()) {
       const SafetensorsFile& file = part.files()[tensor.file_index];
-      const auto place = std::find(paths_.begin(), paths_.end(), file.path());
       const auto [entry, added] = tensors_.try_emplace(
-          tensor.name,
-          SourceTensor{&file, &part.record(tensor),
-                       static_cast<std::size_t>(std::distance(paths_.begin(), place))});
+          tensor.name, SourceTensor{&file, &part.record(tensor), ranks[tensor.file_index]});
       // One file that repeats a name was settled by its reader: the last entry counts.
       if (!added && entry->second.file != &file) {
         return refuse(codes::kDuplicateTensor,

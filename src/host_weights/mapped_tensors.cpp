@@ -111,7 +111,7 @@ Result<std::size_t> MappedTensors::file_of(const platform::FileSystem& files,
 
 const MappedTensors::Tensor& MappedTensors::mapped(const std::string& name) const {
   const auto found = tensors_.find(name);
-  if (found == tensors_.end()) {  // the text is made only here: this is read on every forward
+  if (found == tensors_.end()) {  // the text is made only here
     throw LogicError("MappedTensors: '" + name + "' was never planned or was released");
   }
   return found->second;
@@ -160,19 +160,19 @@ void MappedTensors::for_each_run(const std::string& name, const contracts::RunSi
   }
 }
 
-bool MappedTensors::intact() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return !was_truncated_ && std::none_of(files_.begin(), files_.end(), [](const OpenFile& open) {
-    return open.file != nullptr && open.file->mapping().truncated();
-  });
+bool MappedTensors::was_truncated(const OpenFile& open) {
+  return open.file != nullptr && open.file->mapping().truncated();
 }
 
-Status MappedTensors::check_intact(const std::string& name) const {
-  if (intact()) {
-    return {};
-  }
-  return refuse(codes::kMappingTruncated, "a checkpoint file became shorter while it was read",
-                "tensor '" + name + "'", "do not write to a checkpoint in use; restore it");
+bool MappedTensors::intact() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return truncated_file_.empty() && std::none_of(files_.begin(), files_.end(), was_truncated);
+}
+
+std::string MappedTensors::truncated_file() const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(files_.begin(), files_.end(), was_truncated);
+  return found == files_.end() ? truncated_file_ : found->file->path().string();
 }
 
 void MappedTensors::let_go(const std::string& name) {
@@ -183,7 +183,9 @@ void MappedTensors::let_go(const std::string& name) {
   const std::lock_guard lock(mutex_);
   OpenFile& open_file = files_[found->second.file_index];
   if (--open_file.tensor_count == 0) {
-    was_truncated_ = was_truncated_ || open_file.file->mapping().truncated();
+    if (was_truncated(open_file)) {
+      truncated_file_ = open_file.file->path().string();
+    }
     open_file.file.reset();
   }
   tensors_.erase(found);
@@ -211,7 +213,7 @@ Result<ByteSpan> MappedTensors::edit(const std::string& name) {
       return memory.refusal();
     }
     gather(tensor, *memory);
-    if (const auto status = check_intact(name); !status) {
+    if (const auto status = contracts::check_intact(*this, "tensor '" + name + "'"); !status) {
       overlays_.release(name);
       return status.refusal();
     }
@@ -226,14 +228,6 @@ Status MappedTensors::recast(const std::string& name, DType dtype) {
     return memory.refusal();
   }
   return overlays_.recast(name, dtype);
-}
-
-std::uint64_t MappedTensors::mapped_bytes() const {
-  std::uint64_t sum = 0;
-  for (const auto& [name, tensor] : tensors_) {
-    sum += tensor.stored.bytes.size();
-  }
-  return sum;
 }
 
 std::map<platform::Path, platform::FileInfo> MappedTensors::mapped_files() const {

@@ -1,10 +1,11 @@
 // Owns: MappedTensors, the host tensors of a HostWeightPlan: files mapped shared and read-only,
 // once each, and private overlays of the tensors that a later step changed.
 // Must not own: the proof (preflight.h), the steps (weight_loader.h), placement (backend).
-// Threading: intact() from any thread at any time; view() and for_each_run() of tensors as they lie
-// on disk from any thread while the launching thread changes nothing; the rest on that one.
-// Failure: open() refuses a checkpoint that is no longer what the plan says; a file that shrinks
-// under its mapping is found by intact(). Source: behaviour.md 3.4; contracts/host_tensors.h.
+// Threading: intact() and truncated_file() from any thread at any time; view() and for_each_run()
+// of tensors as they lie on disk from any thread while the launching thread changes nothing; the
+// rest on that one. Failure: open() refuses a checkpoint that is no longer what the plan says; a
+// file that shrinks under its mapping is found by intact(). Source: behaviour.md 3.4;
+// contracts/host_tensors.h.
 #pragma once
 
 #include <map>
@@ -36,6 +37,7 @@ class MappedTensors final : public EditableTensors {
   [[nodiscard]] TensorView view(const std::string& name) const override;
   void for_each_run(const std::string& name, const contracts::RunSink& sink) const override;
   [[nodiscard]] bool intact() const noexcept override;
+  [[nodiscard]] std::string truncated_file() const override;
   void release(const std::string& name) override;
   // Of overlays and of views of deferred transforms.
   [[nodiscard]] std::uint64_t held_bytes() const override;
@@ -44,8 +46,6 @@ class MappedTensors final : public EditableTensors {
   [[nodiscard]] Result<ByteSpan> edit(const std::string& name) override;
   [[nodiscard]] Status recast(const std::string& name, DType dtype) override;
 
-  // Bytes of the tensors that are read from mappings.
-  [[nodiscard]] std::uint64_t mapped_bytes() const;
   // What is mapped now, by path; device and inode tell whether ranks share it.
   [[nodiscard]] std::map<platform::Path, platform::FileInfo> mapped_files() const;
 
@@ -68,10 +68,10 @@ class MappedTensors final : public EditableTensors {
   [[nodiscard]] Result<std::size_t> file_of(const platform::FileSystem& files,
                                             const platform::Path& path);
   [[nodiscard]] const Tensor& mapped(const std::string& name) const;
+  [[nodiscard]] static bool was_truncated(const OpenFile& open);
   // Copies the final bytes of a mapped tensor to `destination`.
   static void gather(const Tensor& tensor, ByteSpan destination);
   void let_go(const std::string& name);
-  [[nodiscard]] Status check_intact(const std::string& name) const;
 
   contracts::Backing backing_;
   std::map<platform::Path, std::size_t> file_index_;
@@ -80,7 +80,7 @@ class MappedTensors final : public EditableTensors {
   mutable PrivateTensors views_;  // of deferred transforms
   mutable std::mutex mutex_;      // guards the two below against intact()
   std::vector<OpenFile> files_;
-  bool was_truncated_ = false;  // a file that is closed by now
+  std::string truncated_file_;  // that is closed by now; empty: none
 };
 
 }  // namespace dlo::host_weights

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <set>
+#include <string_view>
+
 #include "base/codes.h"
 #include "host_weights/load_coverage.h"
 
@@ -32,30 +35,50 @@ void restore_buffers(ModelStorage& storage, const std::vector<SavedBuffer>& save
   }
 }
 
-void note_missing(const contracts::BlockSpec& block, const MappedTensors& tensors,
-                  std::vector<std::string>& missing) {
-  for (const auto& tensor : block.tensors) {
-    if (!tensors.holds(tensor.name)) {
-      missing.push_back(tensor.name);
-    }
-  }
-}
-
-Status check_materialised(const PlanConsumer& consumer, const MappedTensors& tensors) {
-  std::vector<std::string> missing;
+std::set<std::string_view> tensor_names(const PlanConsumer& consumer) {
+  std::set<std::string_view> names;
   for (const auto* dit : consumer.dits) {
     for (const auto& block : dit->blocks) {
-      note_missing(block, tensors, missing);
+      for (const auto& tensor : block.tensors) {
+        names.insert(tensor.name);
+      }
     }
-    note_missing(dit->non_block, tensors, missing);
+    for (const auto& tensor : dit->non_block.tensors) {
+      names.insert(tensor.name);
+    }
   }
-  if (missing.empty()) {
+  return names;
+}
+
+Status refuse_unless_empty(const std::vector<std::string>& names, const char* what) {
+  if (names.empty()) {
     return {};
   }
   return refuse(codes::kMissingTensor,
-                fmt::format("{} tensors have no bytes after the plan was consumed: {}",
-                            missing.size(), first_names(missing)),
-                "plan", "report it: the plan was made for another model");
+                fmt::format("{} tensors {}: {}", names.size(), what, first_names(names)), "plan",
+                "report it: the plan was made for another model");
+}
+
+// Every binding has a tensor that it stands for.
+Status check_targets(const std::set<std::string_view>& names,
+                     const contracts::HostWeightPlan& plan) {
+  std::vector<std::string> strays;
+  for (const auto& [name, binding] : plan.bindings()) {
+    if (!names.contains(name)) {
+      strays.push_back(name);
+    }
+  }
+  return refuse_unless_empty(strays, "of the plan are not in the model");
+}
+
+Status check_materialised(const std::set<std::string_view>& names, const MappedTensors& tensors) {
+  std::vector<std::string> missing;
+  for (const auto name : names) {
+    if (!tensors.holds(std::string(name))) {
+      missing.emplace_back(name);
+    }
+  }
+  return refuse_unless_empty(missing, "have no bytes after the plan was consumed");
 }
 
 }  // namespace
@@ -65,6 +88,10 @@ Result<std::unique_ptr<MappedTensors>> consume_plan(const platform::FileSystem& 
                                                     const contracts::HostWeightPlan& plan,
                                                     const PlanConsumer& consumer,
                                                     std::vector<std::string>& events) {
+  const auto names = tensor_names(consumer);
+  if (const auto status = check_targets(names, plan); !status) {
+    return status.refusal();
+  }
   std::vector<SavedBuffer> saved;
   if (consumer.storage != nullptr) {
     saved = save_buffers(*consumer.storage);
@@ -80,7 +107,8 @@ Result<std::unique_ptr<MappedTensors>> consume_plan(const platform::FileSystem& 
   if (consumer.storage != nullptr) {
     restore_buffers(*consumer.storage, saved);
   }
-  if (const auto status = check_materialised(consumer, **mapped); !status) {
+  // Before the hooks, which may read any tensor, and behind them, for they may let go of some.
+  if (const auto status = check_materialised(names, **mapped); !status) {
     return status.refusal();
   }
   if (const auto status = run_final_steps(consumer.hooks, /*callbacks=*/false,
@@ -88,9 +116,11 @@ Result<std::unique_ptr<MappedTensors>> consume_plan(const platform::FileSystem& 
       !status) {
     return status.refusal();
   }
-  if (!(*mapped)->intact()) {
-    return refuse(codes::kMappingTruncated, "a checkpoint file became shorter while it was read",
-                  "plan", "do not write to a checkpoint in use; restore it");
+  if (const auto status = check_materialised(names, **mapped); !status) {
+    return status.refusal();
+  }
+  if (const auto status = contracts::check_intact(**mapped, "a tensor"); !status) {
+    return status.refusal();
   }
   return mapped;
 }

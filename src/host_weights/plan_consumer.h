@@ -3,8 +3,8 @@
 // Must not own: the plan's making (weight_loader.h, preflight.h), placement on a device.
 // Threading: launching thread.
 // Failure: every refusal ends the start-up, for the model has no other weights any more: those of
-// MappedTensors::open and of the hooks, missing_tensor, mapping_truncated. Source:
-// behaviour.md 3.4.
+// MappedTensors::open and of the hooks; missing_tensor when plan and model have not the same
+// tensors, or a hook let go of one; mapping_truncated. Source: behaviour.md 3.4.
 #pragma once
 
 #include <memory>

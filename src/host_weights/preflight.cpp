@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/codes.h"
@@ -61,6 +62,31 @@ struct Required {
   const contracts::LoadRules* rules = nullptr;
 };
 
+// The first two files of one folder that hold a key.
+struct KeyHolders {
+  const platform::Path* first = nullptr;
+  const platform::Path* second = nullptr;
+};
+
+// By folder and key.
+using KeysOfFolders = std::map<platform::Path, std::unordered_map<std::string_view, KeyHolders>>;
+
+KeysOfFolders keys_of_folders(const OpenedFiles& opened) {
+  KeysOfFolders keys;
+  for (const auto& [path, file] : opened.opened()) {
+    auto& of_folder = keys[path.parent_path()];
+    for (const auto& record : file->header().tensors) {
+      auto& holders = of_folder[record.name];
+      if (holders.first == nullptr) {
+        holders.first = &path;
+      } else if (holders.first != &path) {
+        holders.second = &path;
+      }
+    }
+  }
+  return keys;
+}
+
 class Preflight {
  public:
   Preflight(const platform::FileSystem& files, const PreflightRequest& request)
@@ -76,7 +102,8 @@ class Preflight {
   [[nodiscard]] Status check_bindings() const;
   [[nodiscard]] Status add_recipes();
   [[nodiscard]] Status check_metadata();
-  [[nodiscard]] Status check_stored(const std::string& name, const TensorBinding& binding);
+  [[nodiscard]] Status check_stored(const std::string& name, const TensorBinding& binding,
+                                    const KeysOfFolders& keys) const;
   [[nodiscard]] std::string where() const;
 
   const PreflightRequest& request_;
@@ -92,7 +119,8 @@ std::string Preflight::where() const {
                                   : request_.sources.front().folder().string();
 }
 
-// A DiT inside another one comes from the outer one's source.
+// Deviates from vLLM-Omni: a DiT inside another one comes from the outer one's source, where every
+// DiT needs a source of its own.
 bool Preflight::nested(const DitSpec& dit) const {
   return std::any_of(request_.dits.begin(), request_.dits.end(),
                      [&](const DitSpec* other) { return dit.name.starts_with(other->name + "."); });
@@ -227,24 +255,27 @@ Status Preflight::check_metadata() {
                       binding.file_path.string());
     }
   }
+  const auto keys = keys_of_folders(opened_);
   for (const auto& [name, binding] : parts_.bindings) {
-    if (auto status = check_stored(name, binding); !status) {
+    if (auto status = check_stored(name, binding, keys); !status) {
       return status;
     }
   }
   return {};
 }
 
-Status Preflight::check_stored(const std::string& name, const TensorBinding& binding) {
+Status Preflight::check_stored(const std::string& name, const TensorBinding& binding,
+                               const KeysOfFolders& keys) const {
   const std::string& key = binding.source_key();
-  for (const auto& [path, file] : opened_.opened()) {
-    if (path != binding.file_path && path.parent_path() == binding.file_path.parent_path() &&
-        file->find(key) != nullptr) {
-      return obstacle(plan_obstacles::kDuplicateMapping,
-                      fmt::format("'{}' lies in {} and in {}", key,
-                                  binding.file_path.filename().string(), path.filename().string()),
-                      path.parent_path().string());
-    }
+  const auto folder = binding.file_path.parent_path();
+  const auto& of_folder = keys.at(folder);
+  if (const auto holders = of_folder.find(key);
+      holders != of_folder.end() && holders->second.second != nullptr) {
+    return obstacle(
+        plan_obstacles::kDuplicateMapping,
+        fmt::format("'{}' lies in {} and in {}", key, holders->second.first->filename().string(),
+                    holders->second.second->filename().string()),
+        folder.string());
   }
   const auto* record = opened_.opened().at(binding.file_path)->find(key);
   if (record == nullptr) {

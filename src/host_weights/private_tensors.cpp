@@ -30,7 +30,7 @@ bool PrivateTensors::holds(const std::string& name) const {
 
 const PrivateTensors::Tensor& PrivateTensors::held(const std::string& name) const {
   const auto found = tensors_.find(name);
-  if (found == tensors_.end()) {  // the text is made only here: overlays are read on every forward
+  if (found == tensors_.end()) {  // the text is made only here
     throw LogicError("PrivateTensors: '" + name + "' was never loaded or was released");
   }
   return found->second;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "base/codes.h"
 #include "base/error.h"
 
 namespace dlo::hot_path {
@@ -47,12 +46,8 @@ void ChunkPacker::pack(const Job& job) {
     }
   }
   if (!cancelled_.load() && !tensors_.intact()) {
-    throw RunError(
-        refuse(codes::kMappingTruncated,
-               fmt::format("a checkpoint file shrank while ring {} block {} was packed from it",
-                           job.ring, job.block),
-               fmt::format("staging chunk {}", job.chunk),
-               "restore the file and start again; never write to a checkpoint that is in use"));
+    throw RunError(contracts::truncated_refusal(
+        tensors_, fmt::format("chunk {} of ring {} block {}", job.chunk, job.ring, job.block)));
   }
 }
 

@@ -70,6 +70,12 @@ TEST(HostWeightPlan, RecipeOfTwoTensors_IsAProgrammersError) {
   EXPECT_THROW(HostWeightPlan{std::move(parts)}, LogicError);
 }
 
+TEST(HostWeightPlan, RecipeThatReadsBehindItsTensor_IsAProgrammersError) {
+  auto parts = valid_parts();
+  parts.bindings.begin()->second.recipe.copies.front().source.start = {1, 0};
+  EXPECT_THROW(HostWeightPlan{std::move(parts)}, LogicError);
+}
+
 TEST(PlanHolder, SecondTake_IsAProgrammersError) {
   PlanHolder holder;
   holder.put(HostWeightPlan(valid_parts()));

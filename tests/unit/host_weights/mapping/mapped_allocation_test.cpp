@@ -1,5 +1,5 @@
-// Goal: a staged forward may read mapped tensors without an allocation. Method: a counter behind
-// operator new around the two calls that are made on every forward.
+// Goal: mapped tensors are read, and asked whether they are intact, without an allocation, so that
+// a staged forward may do both. Method: a counter behind operator new around the two calls.
 #include <gtest/gtest.h>
 
 #include "base/failure_signal.h"

@@ -134,6 +134,20 @@ TEST_F(CheckpointFolderTest, KeyInTwoShardsOfAnIndex_IsADuplicateMapping) {
   expect_refused(plan_obstacles::kDuplicateMapping, codes::kDuplicateTensor);
 }
 
+TEST_F(CheckpointFolderTest, KeyInAnotherShardThanTheIndexSays_IsAMissingKey) {
+  const auto stored = test::stored_as_it_runs(dit_);
+  const std::vector<test::StoredTensor> rest(stored.begin() + 1, stored.end());
+  test_support::write_safetensors(files_, "/m/transformer/a.safetensors", {stored.front()});
+  test_support::write_safetensors(files_, "/m/transformer/b.safetensors", rest);
+  std::vector<std::pair<std::string, std::string>> shard_of = {{stored[0].name, "b.safetensors"},
+                                                               {stored[1].name, "a.safetensors"}};
+  for (std::size_t i = 2; i < stored.size(); ++i) {
+    shard_of.emplace_back(stored[i].name, "b.safetensors");
+  }
+  test::write_index(files_, platform::Path(kFolder) / test::kIndexName, shard_of);
+  expect_refused(plan_obstacles::kMissingKey, codes::kMissingTensor);
+}
+
 TEST_F(CheckpointFolderTest, BrokenIndex_IsNoReasonToTakeEveryFile) {
   write();
   files_.put(platform::Path(kFolder) / test::kIndexName, "{");

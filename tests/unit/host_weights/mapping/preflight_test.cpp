@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <stdexcept>
 
 #include "tests/unit/host_weights/mapping/mapping_fixtures.h"
 
@@ -191,6 +192,14 @@ TEST_F(PreflightTest, TwoKeysThatBecomeOneName_AreADuplicateMapping) {
     return at == std::string::npos ? name : name.substr(0, at) + name.substr(at + 5);
   };
   EXPECT_NE(reason(plan_obstacles::kDuplicateMapping).find("copy.proj.weight"), std::string::npos);
+}
+
+TEST_F(PreflightTest, RemapperThatThrows_IsARefusalAndNoException) {
+  write();
+  request_.remap_key = [](const std::string& name) -> std::optional<std::string> {
+    throw std::invalid_argument("no layer of " + name);
+  };
+  EXPECT_NE(reason(plan_obstacles::kIo).find("no layer of transformer."), std::string::npos);
 }
 
 TEST_F(PreflightTest, NothingRequired_IsRefused) {

@@ -230,15 +230,6 @@ TEST_F(WeightLoaderTest, PlanOfAnotherModel_NamesWhatHasNoBytes) {
   EXPECT_NE(mapped.refusal().what.find("and 2 more"), std::string::npos);
 }
 
-TEST_F(WeightLoaderTest, FileCutWhileHooksRun_IsNamed) {
-  request_.hooks.calibrate = [this](EditableTensors&) {
-    files_.truncate("/m/transformer/model-00001-of-00002.safetensors", 8);
-    return Status{};
-  };
-  auto loaded = load();
-  EXPECT_EQ(consume(*loaded).refusal().code, codes::kMappingTruncated);
-}
-
 // A DiT inside another: letting go of the parent's storage takes the child's along.
 class NestedStorage : public ModelStorage {
  public:
@@ -269,6 +260,43 @@ class NestedStorage : public ModelStorage {
  private:
   std::map<std::string, std::vector<std::byte>> buffers_;
 };
+
+TEST_F(WeightLoaderTest, PlanOfMoreThanTheModel_IsRefusedBeforeAnythingIsLetGo) {
+  auto loaded = load();
+  DitSpec smaller = test::grouped_dit();
+  smaller.blocks.pop_back();
+  NestedStorage storage;
+  const auto mapped = consume_plan(files_, *device_, loaded->plan.take(),
+                                   {{&smaller}, &storage, request_.hooks}, loaded->events);
+  ASSERT_FALSE(mapped.ok());
+  EXPECT_EQ(mapped.refusal().code, codes::kMissingTensor);
+  EXPECT_NE(mapped.refusal().what.find("3 tensors of the plan"), std::string::npos)
+      << mapped.refusal().what;
+  EXPECT_TRUE(storage.discarded.empty());
+}
+
+TEST_F(WeightLoaderTest, HookThatLetsGoOfATensor_IsAStartUpError) {
+  request_.hooks.post_load = [](EditableTensors& tensors) {
+    tensors.release(kNorm);
+    return Status{};
+  };
+  auto loaded = load();
+  const auto mapped = consume(*loaded);
+  ASSERT_FALSE(mapped.ok());
+  EXPECT_EQ(mapped.refusal().code, codes::kMissingTensor);
+  EXPECT_NE(mapped.refusal().what.find(kNorm), std::string::npos) << mapped.refusal().what;
+}
+
+TEST_F(WeightLoaderTest, FileCutWhileHooksRun_IsNamed) {
+  request_.hooks.calibrate = [this](EditableTensors&) {
+    files_.truncate("/m/transformer/model-00001-of-00002.safetensors", 8);
+    return Status{};
+  };
+  auto loaded = load();
+  const auto refused = consume(*loaded);
+  EXPECT_EQ(refused.refusal().code, codes::kMappingTruncated);
+  EXPECT_EQ(refused.refusal().where, "/m/transformer/model-00001-of-00002.safetensors");
+}
 
 TEST_F(WeightLoaderTest, NestedTransformers_KeepTheirComputedBuffers) {
   DitSpec child = test::plain_dit("transformer.language_model");
