@@ -1,7 +1,7 @@
 // Goal: a run from a mapped checkpoint gives the resident bytes in every mode, says what it really
 // did, and a shard that is cut under its mapping is one named error on every rank it concerns.
 // Method: a copy of the diffusers-written wan_tiny checkpoint on ranks that are threads of this
-// process; a file system and a device that cut a shard at a chosen moment.
+// process; a file system and a device at which the ranks meet at a chosen moment and cut a shard.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,10 +11,9 @@
 #include "base/codes.h"
 #include "comm/threads/thread_world.h"
 #include "engine/model_runner.h"
-#include "platform/fault/faulting_file_system.h"
-#include "platform/forwarding_device.h"
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
+#include "tests/support/moments.h"
 #include "tests/support/thread_ranks.h"
 
 namespace dlo::engine {
@@ -22,7 +21,20 @@ namespace {
 
 constexpr const char* kShard = "diffusion_pytorch_model-00002-of-00003.safetensors";
 // The preflight and the plan's consumer each map three shards.
+constexpr int kMapsOfPreflight = 3;
 constexpr int kMapsPerRank = 6;
+// In the middle of a forward.
+constexpr int kLaunches = 12;
+constexpr Nanoseconds kMeetingTimeout = 20 * kSecond;
+
+using test_support::MomentDevice;
+using test_support::MomentFiles;
+
+// When a shard is cut on every rank: after so many mappings or launches of its own; 0: never.
+struct Moment {
+  int maps = 0;
+  int launches = 0;
+};
 
 class MappedRun : public testing::Test {
  protected:
@@ -48,71 +60,52 @@ class MappedRun : public testing::Test {
     request.platform.wait_timeout_s = 20;
     return request;
   }
-  void cut() const { std::filesystem::resize_file(folder_ / "transformer" / kShard, 0); }
-  // `maps_to_cut`: after that many mappings the shard is cut; 0: never.
-  RunReport run_on_threads(int ranks, const RunRequest& request, int maps_to_cut = 0,
-                           int launches_to_cut = 0);
+  RunReport run_on_threads(int ranks, const RunRequest& request, Moment moment = {});
 
   const platform::Path folder_ = platform::Path(testing::TempDir()) / "dlo_mapped_run";
 };
 
-// Cuts a shard once a number of files were mapped.
-class CuttingFiles final : public platform::FaultingFileSystem {
+// Where all ranks stand when the shard is cut: whoever comes last cuts, the others wait for it.
+class Meeting {
  public:
-  CuttingFiles(platform::FileSystem& inner, platform::FaultInjector& injector, int maps,
-               std::function<void()> cut)
-      : FaultingFileSystem(inner, injector, {}), left_(maps), cut_(std::move(cut)) {}
+  Meeting(int ranks, platform::Path shard) : ranks_(ranks), shard_(std::move(shard)) {}
 
-  [[nodiscard]] Result<std::unique_ptr<platform::MappedFile>> map_read_only(
-      const platform::Path& path) const override {
-    auto mapped = FaultingFileSystem::map_read_only(path);
-    if (--left_ == 0) {
-      cut_();
+  void come() {
+    if (++arrived_ == ranks_) {
+      std::filesystem::resize_file(shard_, 0);
+      return;
     }
-    return mapped;
+    platform::SteadyClock clock;
+    const auto deadline = Deadline::after(clock.now(), kMeetingTimeout);
+    while (std::filesystem::file_size(shard_) != 0) {
+      ASSERT_FALSE(deadline.expired(clock.now())) << "another rank did not come";
+      clock.sleep(kMillisecond);
+    }
   }
 
  private:
-  mutable std::atomic<int> left_;
-  std::function<void()> cut_;
+  int ranks_;
+  platform::Path shard_;
+  std::atomic<int> arrived_{0};
 };
 
-// Cuts a shard once a number of tasks were launched, as in the middle of a forward.
-class CuttingDevice final : public platform::ForwardingDevice {
- public:
-  CuttingDevice(std::unique_ptr<platform::Device> inner, int launches, std::function<void()> cut)
-      : ForwardingDevice(std::move(inner)), left_(launches), cut_(std::move(cut)) {}
-
-  void launch(platform::StreamKind stream, platform::StreamTask task,
-              const platform::OpLabel& label) override {
-    if (--left_ == 0) {
-      cut_();
-    }
-    ForwardingDevice::launch(stream, std::move(task), label);
-  }
-
- private:
-  int left_;
-  std::function<void()> cut_;
-};
-
-RunReport MappedRun::run_on_threads(int ranks, const RunRequest& request, int maps_to_cut,
-                                    int launches_to_cut) {
+RunReport MappedRun::run_on_threads(int ranks, const RunRequest& request, Moment moment) {
   platform::SteadyClock clock;
   platform::PosixFileSystem posix;
   const platform::FaultPlan no_faults{};
-  platform::FaultInjector injector(no_faults, 0);
-  CuttingFiles files(posix, injector, maps_to_cut, [this] { cut(); });
+  Meeting meeting(ranks, folder_ / "transformer" / kShard);
   auto worlds = comm::make_thread_world(ranks, clock);
   std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
   test_support::run_ranks(worlds, [&](comm::World& world) {
+    platform::FaultInjector injector(no_faults, world.rank());
+    MomentFiles files(posix, injector, moment.maps, [&] { meeting.come(); });
     RunEnvironment environment;
     environment.world = &world;
     environment.files = &files;
     environment.build_digest = "test";
     environment.decorate_device = [&](std::unique_ptr<platform::Device> device) {
-      return std::make_unique<CuttingDevice>(
-          std::move(device), world.rank() == 0 ? launches_to_cut : 0, [this] { cut(); });
+      return std::make_unique<MomentDevice>(std::move(device), moment.launches,
+                                            [&] { meeting.come(); });
     };
     reports[static_cast<std::size_t>(world.rank())] = run(environment, request);
   });
@@ -222,13 +215,24 @@ TEST_F(MappedRun, CheckpointThatCannotBeMapped_FallsBackWithItsCodeAndTheResiden
   EXPECT_EQ(report.output_digest, run_on_threads(1, other_dtype).output_digest);
 }
 
-// Bug case FM-9 (a, b): before and while the shards are packed.
+// Bug case FM-9 (a): what the preflight saw is gone when the plan is consumed. There are no other
+// weights any more, so that is no reason to fall back.
+TEST_F(MappedRun, PlanWhoseConsumerCannotStart_EndsTheStartUp) {
+  const auto report = run_on_threads(1, request(1, true, false), {.maps = kMapsOfPreflight});
+  EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
+  EXPECT_EQ(report.code, codes::kSafetensorsInvalid) << report.message;
+  EXPECT_NE(report.message.find(kShard), std::string::npos) << report.message;
+  EXPECT_TRUE(report.ranks.at(0).outputs.empty());
+}
+
+// Bug case FM-9 (b): before and while the shards are packed.
 TEST_F(MappedRun, ShardCutUnderItsMapping_IsOneNameOnEveryRank) {
   for (const bool use_allgather : {false, true}) {
     SetUp();
-    const auto report = run_on_threads(2, request(2, true, use_allgather), 2 * kMapsPerRank);
+    const auto report = run_on_threads(2, request(2, true, use_allgather), {.maps = kMapsPerRank});
     EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
     EXPECT_EQ(report.code, codes::kMappingTruncated) << report.message;
+    EXPECT_NE(report.message.find(kShard), std::string::npos) << report.message;
     ASSERT_EQ(report.ranks.size(), 2U);
     for (const auto& rank : report.ranks) {
       EXPECT_TRUE(rank.code == codes::kMappingTruncated || rank.code == codes::kPeerFailed)
@@ -239,17 +243,22 @@ TEST_F(MappedRun, ShardCutUnderItsMapping_IsOneNameOnEveryRank) {
 
 // Bug case FM-9 (c): in the middle of inference.
 TEST_F(MappedRun, ShardCutWhileForwardsRun_EndsStagedReplicasByItsName) {
-  const auto report = run_on_threads(2, request(2, true, false), 0, 12);
+  const auto report = run_on_threads(2, request(2, true, false), {.launches = kLaunches});
   EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
   EXPECT_EQ(report.code, codes::kMappingTruncated) << report.message;
-  EXPECT_EQ(report.ranks.at(0).code, codes::kMappingTruncated);
+  ASSERT_EQ(report.ranks.size(), 2U);
+  for (const auto& rank : report.ranks) {
+    EXPECT_EQ(rank.code, codes::kMappingTruncated) << rank.message;
+    EXPECT_NE(rank.message.find(kShard), std::string::npos) << rank.message;
+  }
 }
 
 TEST_F(MappedRun, ShardCutWhileForwardsRun_IsNoConcernOfGatheredShards) {
   const auto steady = run_on_threads(2, request(2, true, true));
-  const auto report = run_on_threads(2, request(2, true, true), 0, 12);
+  const auto report = run_on_threads(2, request(2, true, true), {.launches = kLaunches});
   EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
   EXPECT_EQ(report.output_digest, steady.output_digest);
+  EXPECT_EQ(std::filesystem::file_size(folder_ / "transformer" / kShard), 0U) << "never cut";
 }
 
 }  // namespace

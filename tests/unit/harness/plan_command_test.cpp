@@ -58,9 +58,10 @@ std::map<std::string, engine::ModeForecast> by_name(const CheckpointForecast& fo
 }
 
 TEST_F(PlanCommand, Flags_BecomeTheRequest) {
-  const auto seen = request({"--dp", "4", "--tp", "2", "--ulysses", "3", "--hsdp", "--no-allgather",
-                             "--no-checkpoint-mmap", "--runtime-dtype", "BF16", "--no-fp32-modules",
-                             "--resident-layers", "2"});
+  const auto seen =
+      request({"--dp", "4", "--tp", "2", "--ulysses", "3", "--ring", "5", "--hsdp",
+               "--no-allgather", "--no-checkpoint-mmap", "--runtime-dtype", "BF16",
+               "--no-fp32-modules", "--resident-layers", "2", "--prefetch-depth", "3"});
   ASSERT_TRUE(seen.ok()) << seen.refusal().message();
   EXPECT_EQ(seen->model.checkpoint, "/c");
   EXPECT_EQ(seen->model.runtime_dtype, DType::kBF16);
@@ -68,11 +69,13 @@ TEST_F(PlanCommand, Flags_BecomeTheRequest) {
   EXPECT_EQ(seen->parallel.data_parallel_size, 4);
   EXPECT_EQ(seen->parallel.tensor_parallel_size, 2);
   EXPECT_EQ(seen->parallel.ulysses_degree, 3);
+  EXPECT_EQ(seen->parallel.ring_degree, 5);
   EXPECT_TRUE(seen->parallel.use_hsdp);
   EXPECT_TRUE(seen->options.enable_distributed_layerwise_offload);
   EXPECT_FALSE(seen->options.dlo_use_allgather);
   EXPECT_FALSE(seen->options.dlo_checkpoint_mmap);
   EXPECT_EQ(seen->options.dlo_resident_layers, 2);
+  EXPECT_EQ(seen->options.dlo_prefetch_depth, 3);
 }
 
 TEST_F(PlanCommand, WrongValues_AreRefused) {
