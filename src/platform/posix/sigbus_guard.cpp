@@ -55,12 +55,13 @@ bool answer_with_zeros(void* fault_address) {
   }
   const std::uintptr_t mask = page_mask.load();
   const std::uintptr_t page = address & ~mask;
+  // Before the zeros can be seen: a thread that reads them without a fault of its own asks next.
+  entry->faulted.store(true);
   // The system call itself: a sanitizer's mmap is not async-signal-safe, and takes this for a
   // write.
   constexpr long kProtection = PROT_READ;
   constexpr long kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE;
   const long mapped = ::syscall(SYS_mmap, page, mask + 1, kProtection, kFlags, -1L, 0L);
-  entry->faulted.store(true);
   return mapped == static_cast<long>(page);
 }
 
