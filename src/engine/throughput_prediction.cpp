@@ -27,17 +27,19 @@ Figure loss_share(const MachineCalibration& machine, std::string_view name, doub
 }  // namespace
 
 Calibration calibration_of_run(const MachineCalibration& machine, std::uint32_t ranks,
-                               std::uint32_t group_size, double launch_us) {
+                               const contracts::EffectiveTransfer& effective, double launch_us) {
   Calibration calibration;
   calibration.name = "this run";
   calibration.source = kSource;
   // Latency is part of the rates: both are measured at the block's size.
   calibration.h2d.latency_ns = {0, kSource, Evidence::kMeasured};
   calibration.h2d.bytes_per_s[1] = figure_of(machine, "h2d_alone_bytes_per_s");
-  calibration.h2d.bytes_per_s[ranks] = figure_of(machine, "h2d_together_bytes_per_s");
+  calibration.h2d.bytes_per_s[ranks] = figure_of(
+      machine, effective.transfer == contracts::Transfer::kStaged ? "pack_copy_bytes_per_s"
+                                                                  : "h2d_together_bytes_per_s");
   calibration.gather.latency_ns = {0, kSource, Evidence::kMeasured};
   if (machine.find("gather_bytes_per_s") != nullptr) {
-    calibration.gather.bytes_per_s[group_size] = figure_of(machine, "gather_bytes_per_s");
+    calibration.gather.bytes_per_s[effective.group_size] = figure_of(machine, "gather_bytes_per_s");
   }
   const double copy_ms = static_cast<double>(machine.block_bytes) * 1e3 /
                          figure_of(machine, "h2d_together_bytes_per_s").value;

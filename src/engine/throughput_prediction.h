@@ -13,10 +13,12 @@
 
 namespace dlo::engine {
 
-// The machine as the simulator wants it. `ranks` copy at once; `launch_us` is the host's time of
-// launching one block's compute. Every figure is this run's own.
+// The machine as the simulator wants it for an arm of `effective`. `ranks` copy at once;
+// `launch_us` is the host's time of launching one block's compute. Every figure is this run's own.
+// A staged arm's link is packing and copying at once, by the threads of the arm that has the most.
 [[nodiscard]] Calibration calibration_of_run(const MachineCalibration& machine, std::uint32_t ranks,
-                                             std::uint32_t group_size, double launch_us);
+                                             const contracts::EffectiveTransfer& effective,
+                                             double launch_us);
 
 struct ArmToPredict {
   contracts::EffectiveTransfer effective;

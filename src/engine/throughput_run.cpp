@@ -208,7 +208,7 @@ void ThroughputRun::predict_arms() {
       continue;
     }
     const auto ranks = static_cast<std::uint32_t>(ranks_.size());
-    const auto calibration = calibration_of_run(machine_, ranks, effective.group_size, launch_us_);
+    const auto calibration = calibration_of_run(machine_, ranks, effective, launch_us_);
     const auto input_slots = static_cast<std::uint32_t>(instance_of(arm).options().dlo_input_slots);
     const auto predicted =
         predict_forward_ms(calibration, ranks, {effective, input_slots}, baseline_, block_bytes);
