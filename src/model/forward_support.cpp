@@ -41,6 +41,19 @@ void check_rank(std::string_view name, const DeviceTensor& tensor, std::size_t r
       kOperands, kSizeThem));
 }
 
+LinearWeights pair_at(const BlockViews& views, std::size_t index) {
+  return LinearWeights{views.tensors[index], views.tensors[index + 1]};
+}
+
+at::Tensor split_heads(const at::Tensor& rows, std::int64_t heads) {
+  return rows.unflatten(-1, {heads, -1});
+}
+
+at::Tensor gelu_feed_forward(WeightCursor& weights, const at::Tensor& input) {
+  const at::Tensor inner = gelu_tanh(linear(input, weights.linear()));
+  return linear(inner, weights.linear());
+}
+
 Qkv project_qkv(WeightCursor& weights, const at::Tensor& input, bool fused) {
   if (fused) {
     const std::vector<at::Tensor> parts = linear(input, weights.linear()).chunk(3, -1);

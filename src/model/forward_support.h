@@ -6,6 +6,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,15 @@ class WeightCursor {
  private:
   const at::Tensor* next_;
 };
+
+// Weight and bias at `index` and behind it.
+[[nodiscard]] LinearWeights pair_at(const BlockViews& views, std::size_t index);
+
+// [..., heads * head_dim] as [..., heads, head_dim].
+[[nodiscard]] at::Tensor split_heads(const at::Tensor& rows, std::int64_t heads);
+
+// Two linear layers with a GELU between them.
+[[nodiscard]] at::Tensor gelu_feed_forward(WeightCursor& weights, const at::Tensor& input);
 
 // The projections of `input` through what SpecWriter::qkv wrote: three layers, or one whose rows
 // are stacked.

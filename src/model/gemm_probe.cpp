@@ -18,7 +18,7 @@ using platform::OpLabel;
 using platform::Site;
 using platform::StreamKind;
 
-const OpLabel kLabel{.site = Site::kModel};
+const OpLabel kProbeLabel{.site = Site::kModel};
 
 class TorchGemmProbe final : public GemmProbe {
  public:
@@ -33,25 +33,25 @@ class TorchGemmProbe final : public GemmProbe {
     device_.launch(
         StreamKind::kCompute,
         [a = matrices_[0], b = matrices_[1]] {
-          run_torch_task(kLabel, [&] {
+          run_torch_task(kProbeLabel, [&] {
             a.normal_();
             b.normal_();
           });
         },
-        kLabel);
+        kProbeLabel);
   }
 
   void launch(int count) override {
     device_.launch(
         StreamKind::kCompute,
         [a = matrices_[0], b = matrices_[1], c = matrices_[2], count]() mutable {
-          run_torch_task(kLabel, [&] {
+          run_torch_task(kProbeLabel, [&] {
             for (int i = 0; i < count; ++i) {
               at::mm_out(c, a, b);
             }
           });
         },
-        kLabel);
+        kProbeLabel);
   }
 
  private:

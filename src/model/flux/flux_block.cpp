@@ -25,16 +25,10 @@ class ModulationRows {
 // Query, key and value by head, norms applied: [batch, tokens, heads, head_dim].
 Qkv split_and_norm(const FluxConfig& config, const Qkv& projected, const at::Tensor& norm_q,
                    const at::Tensor& norm_k) {
-  const auto split_heads = [&config](const at::Tensor& tensor) {
-    return tensor.unflatten(-1, {config.num_attention_heads, config.attention_head_dim});
-  };
-  return {rms_norm(split_heads(projected.query), norm_q, kFluxEps),
-          rms_norm(split_heads(projected.key), norm_k, kFluxEps), split_heads(projected.value)};
-}
-
-at::Tensor feed_forward(WeightCursor& weights, const at::Tensor& input) {
-  const at::Tensor inner = gelu_tanh(linear(input, weights.linear()));
-  return linear(inner, weights.linear());
+  const std::int64_t heads = config.num_attention_heads;
+  return {rms_norm(split_heads(projected.query, heads), norm_q, kFluxEps),
+          rms_norm(split_heads(projected.key, heads), norm_k, kFluxEps),
+          split_heads(projected.value, heads)};
 }
 
 at::Tensor attend(const FluxArithmetic& arithmetic, const FluxConditioning& conditioning,
@@ -86,11 +80,11 @@ FluxStreams flux_dual_block(const FluxConfig& config, const FluxArithmetic& arit
   tap.see(".attn.text", text_attn);
 
   const at::Tensor image = add_gated(streams.image, image_attn, image_rows[kGate]);
-  const at::Tensor image_ff = feed_forward(
+  const at::Tensor image_ff = gelu_feed_forward(
       weights, modulated_norm(image, {image_rows[kMlpShift], image_rows[kMlpScale]}, kFluxEps));
   tap.see(".ff", image_ff);
   const at::Tensor text = add_gated(streams.text, text_attn, text_rows[kGate]);
-  const at::Tensor text_ff = feed_forward(
+  const at::Tensor text_ff = gelu_feed_forward(
       weights, modulated_norm(text, {text_rows[kMlpShift], text_rows[kMlpScale]}, kFluxEps));
   tap.see(".ff_context", text_ff);
 

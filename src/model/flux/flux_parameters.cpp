@@ -11,7 +11,7 @@ namespace dlo::model {
 
 namespace {
 
-constexpr QkvNames kText = {"add_q_proj", "add_k_proj", "add_v_proj", "add_kv_proj"};
+constexpr QkvNames kTextStream = {"add_q_proj", "add_k_proj", "add_v_proj", "add_kv_proj"};
 
 // The class keeps no module in fp32.
 bool is_fp32_module(std::string_view /*name*/) {
@@ -37,7 +37,7 @@ void describe_dual(SpecWriter& writer, const FluxConfig& config) {
   writer.qkv("attn.", {}, hidden, hidden);
   writer.linear("attn.to_out.0", hidden, hidden);
   describe_head_norms(writer, "attn.norm_added_q.weight", "attn.norm_added_k.weight", config);
-  writer.qkv("attn.", kText, hidden, hidden);
+  writer.qkv("attn.", kTextStream, hidden, hidden);
   writer.linear("attn.to_add_out", hidden, hidden);
   describe_feed_forward(writer, "ff", config);
   describe_feed_forward(writer, "ff_context", config);

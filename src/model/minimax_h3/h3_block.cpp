@@ -28,18 +28,16 @@ at::Tensor rotate(const at::Tensor& heads, const H3Rope& rope) {
 // Attention of `input` to itself; `rope` is null in the refiner.
 at::Tensor attend(const H3Config& config, const AttentionOptions& options, WeightCursor& weights,
                   const at::Tensor& input, const H3Rope* rope) {
-  const auto split_heads = [&config](const at::Tensor& tensor) {
-    return tensor.unflatten(-1, {config.num_attention_heads, config.attention_head_dim});
-  };
+  const std::int64_t heads = config.num_attention_heads;
   // All q, all k, all v.
   const std::vector<at::Tensor> parts = project(input, weights.tensor()).chunk(3, -1);
-  at::Tensor query = rms_norm(split_heads(parts[0]), weights.tensor(), config.qk_norm_eps);
-  at::Tensor key = rms_norm(split_heads(parts[1]), weights.tensor(), config.qk_norm_eps);
+  at::Tensor query = rms_norm(split_heads(parts[0], heads), weights.tensor(), config.qk_norm_eps);
+  at::Tensor key = rms_norm(split_heads(parts[1], heads), weights.tensor(), config.qk_norm_eps);
   if (rope != nullptr) {
     query = rotate(query, *rope);
     key = rotate(key, *rope);
   }
-  return project(attention(query, key, split_heads(parts[2]), options), weights.tensor());
+  return project(attention(query, key, split_heads(parts[2], heads), options), weights.tensor());
 }
 
 at::Tensor feed_forward(WeightCursor& weights, const at::Tensor& input) {

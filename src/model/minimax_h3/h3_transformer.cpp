@@ -50,10 +50,6 @@ DitGeometry geometry_of(const H3Config& config) {
   return geometry;
 }
 
-LinearWeights pair_at(const BlockViews& views, std::size_t index) {
-  return LinearWeights{views.tensors[index], views.tensors[index + 1]};
-}
-
 // A layer that computes in its weights' dtype where these are wider than the arithmetic: the fp32
 // edges of a bf16 model.
 at::Tensor edge_layer(const at::Tensor& input, const LinearWeights& weights,

@@ -15,12 +15,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr const char* kWhere = "scheduler_config.json";
+constexpr const char* kSchedulerFile = "scheduler_config.json";
 constexpr const char* kAction = "use a FlowMatchEulerDiscreteScheduler configuration";
 
 Refusal bad_field(const std::string& name, const std::string& wanted) {
-  return refuse(codes::kCheckpointInvalid, fmt::format("'{}' must be {}", name, wanted), kWhere,
-                kAction);
+  return refuse(codes::kCheckpointInvalid, fmt::format("'{}' must be {}", name, wanted),
+                kSchedulerFile, kAction);
 }
 
 double static_shift(double shift, double sigma) {
@@ -69,14 +69,14 @@ std::optional<Refusal> check_supported(const Json& config) {
   const auto class_name = config.find("_class_name");
   if (class_name != config.end() && *class_name != "FlowMatchEulerDiscreteScheduler") {
     return refuse(codes::kNotInThisProduct,
-                  fmt::format("scheduler class {} is not supported", class_name->dump()), kWhere,
-                  kAction);
+                  fmt::format("scheduler class {} is not supported", class_name->dump()),
+                  kSchedulerFile, kAction);
   }
   for (const char* name : {"invert_sigmas", "stochastic_sampling", "use_beta_sigmas",
                            "use_exponential_sigmas", "use_karras_sigmas"}) {
     if (config.contains(name) && config[name] != false && !config[name].is_null()) {
-      return refuse(codes::kNotInThisProduct, fmt::format("'{}' is not supported", name), kWhere,
-                    kAction);
+      return refuse(codes::kNotInThisProduct, fmt::format("'{}' is not supported", name),
+                    kSchedulerFile, kAction);
     }
   }
   return std::nullopt;
@@ -153,7 +153,7 @@ std::optional<Refusal> read_dynamic(const Json& config, FlowMatchEulerConfig& ou
 Result<FlowMatchEulerConfig> parse_flow_match_euler(const Json& config) {
   if (!config.is_object()) {
     return refuse(codes::kCheckpointInvalid, "the scheduler configuration is not a JSON object",
-                  kWhere, kAction);
+                  kSchedulerFile, kAction);
   }
   if (auto refusal = check_supported(config)) {
     return *refusal;

@@ -16,14 +16,13 @@ std::size_t norm2_position(bool fused_projections) {
 // Reads what an attention's table entries end with. `rope` is null in the cross-attention.
 at::Tensor attend(const WanConfig& config, const AttentionOptions& options, const Qkv& projected,
                   WeightCursor& weights, const RopeTables* rope) {
-  const auto split_heads = [&config](const at::Tensor& tensor) {
-    return tensor.unflatten(-1, {config.num_attention_heads, config.attention_head_dim});
-  };
   const LinearWeights to_out = weights.linear();
   // The statistic of these norms runs over all heads together.
-  at::Tensor query = split_heads(rms_norm(projected.query, weights.tensor(), config.eps));
-  at::Tensor key = split_heads(rms_norm(projected.key, weights.tensor(), config.eps));
-  const at::Tensor value = split_heads(projected.value);
+  at::Tensor query = split_heads(rms_norm(projected.query, weights.tensor(), config.eps),
+                                 config.num_attention_heads);
+  at::Tensor key = split_heads(rms_norm(projected.key, weights.tensor(), config.eps),
+                               config.num_attention_heads);
+  const at::Tensor value = split_heads(projected.value, config.num_attention_heads);
   if (rope != nullptr) {
     query = apply_rope(query, *rope);
     key = apply_rope(key, *rope);
@@ -38,11 +37,6 @@ Qkv project_across(WeightCursor& weights, const at::Tensor& input, const at::Ten
   out.key = linear(context, weights.linear());
   out.value = linear(context, weights.linear());
   return out;
-}
-
-at::Tensor feed_forward(WeightCursor& weights, const at::Tensor& input) {
-  const at::Tensor inner = gelu_tanh(linear(input, weights.linear()));
-  return linear(inner, weights.linear());
 }
 
 }  // namespace
@@ -76,7 +70,7 @@ at::Tensor wan_block(const WanConfig& config, const WanArithmetic& arithmetic,
     static_cast<void>(weights.linear());  // norm2
   }
   const at::Tensor ffn_out =
-      feed_forward(weights, modulated_norm(after_attn2, {row(3), row(4)}, config.eps));
+      gelu_feed_forward(weights, modulated_norm(after_attn2, {row(3), row(4)}, config.eps));
   tap.see(".ffn", ffn_out);
   at::Tensor out = add_gated(after_attn2, ffn_out, row(5));
   tap.see("", out);

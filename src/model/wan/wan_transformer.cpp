@@ -17,10 +17,6 @@ namespace {
 
 namespace at_index = wan_edge_index;
 
-LinearWeights pair_at(const BlockViews& views, std::size_t index) {
-  return LinearWeights{views.tensors[index], views.tensors[index + 1]};
-}
-
 // [batch, channels, F, H, W] to [batch, tokens, channels * patch volume]: a convolution whose
 // stride is its kernel is a linear layer over patches.
 at::Tensor to_patches(const at::Tensor& latents, const WanConfig& config, const PatchGrid& grid) {
