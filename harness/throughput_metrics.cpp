@@ -62,8 +62,10 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"gpu_compute_s", "compute", "s", "Device time of all compute of a forward."},
     MetricDefinition{"h2d_calls_per_forward", "H2D copies a forward", "calls",
                      "Copies of block weights that a rank issues in a traced forward."},
-    MetricDefinition{"h2d_forward_bytes", "H2D bytes a forward", "bytes",
-                     "Bytes of them. The limit is the plan's."},
+    MetricDefinition{
+        "h2d_forward_bytes", "H2D bytes a forward", "bytes",
+        "Bytes of them. The limit is the plan's for one walk of each ring; rings that share "
+        "slots load more, for each displaces blocks of the other."},
     MetricDefinition{"device_weight_bytes", "device weight bytes", "bytes",
                      "Weight bytes in device memory, largest rank, from the platform's books. The "
                      "limit is what invariant I4 allows."},

@@ -2,7 +2,9 @@
 
 #include <cstring>
 
+#include "base/sha256.h"
 #include "config/validate.h"
+#include "contracts/block_layout.h"
 
 namespace dlo::engine {
 
@@ -52,10 +54,17 @@ Status ThroughputArm::start(double timestep) {
     for (auto& end : ends_) {
       end = parts.device.create_event();
     }
-    const auto& traffic = parts.backend.traffic_plan().per_forward.front();
+    const auto traffic = traffic_of_forward();
+    // Rings that share the slots load each block a second time at most: what another displaced.
+    const std::uint64_t loads = parts.model.child_rings().empty() ? 1 : 2;
+    std::size_t other_blocks = 0;
+    for (const auto* child : parts.model.child_rings()) {
+      other_blocks += child->blocks.size();
+    }
     timing_.prepare({.blocks = static_cast<std::uint32_t>(parts.model.spec().blocks.size()),
-                     .copies = static_cast<std::uint32_t>(traffic.h2d_calls),
-                     .gathers = static_cast<std::uint32_t>(traffic.gather_calls)});
+                     .other_blocks = static_cast<std::uint32_t>(other_blocks),
+                     .copies = static_cast<std::uint32_t>(loads * traffic.h2d_calls),
+                     .gathers = static_cast<std::uint32_t>(loads * traffic.gather_calls)});
     parts.pipeline.prepare_forwards(replica_, timestep);
     output_.resize(parts.pipeline.output(0).size());
     finish();
@@ -150,6 +159,33 @@ Status ThroughputArm::trace(telemetry::ForwardTiming& timing) {
     timing = timing_.collect(rank_);
     return {};
   });
+}
+
+backend::Traffic ThroughputArm::traffic_of_forward() {
+  const auto parts = worker_.parts();
+  const auto& by_ring = parts.backend.traffic_plan().per_forward;
+  const std::size_t rings = 1 + parts.model.child_rings().size();
+  backend::Traffic sum;
+  for (std::size_t ring = 0; ring < rings; ++ring) {
+    sum += by_ring.at(ring);
+  }
+  return sum;
+}
+
+void ThroughputArm::measure(ArmMeasurement& measured) {
+  const auto parts = worker_.parts();
+  const auto traffic = traffic_of_forward();
+  measured.h2d_bytes_per_forward = traffic.h2d_bytes;
+  measured.gather_bytes_per_forward = traffic.gather_bytes;
+  auto rings = parts.model.child_rings();
+  rings.push_back(&parts.model.spec());
+  for (const auto* ring : rings) {
+    for (const auto& block : ring->blocks) {
+      measured.weight_bytes += contracts::BlockLayout(block).tensor_bytes();
+    }
+  }
+  measured.output_sha256 = sha256_hex(ConstByteSpan(output_.data(), output_.size()));
+  measured.rank = worker_.report();
 }
 
 std::uint32_t ThroughputArm::pack_threads() {

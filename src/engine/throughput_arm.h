@@ -47,12 +47,16 @@ class ThroughputArm {
   [[nodiscard]] WorkerParts parts() { return worker_.parts(); }
   [[nodiscard]] const config::OffloadOptions& options() const { return request_.options; }
   [[nodiscard]] Worker& worker() { return worker_; }
+  // Adds what the plan, the books and the last output say of it. Precondition: started.
+  void measure(ArmMeasurement& measured);
   // Threads that pack its blocks; 0 when nothing is staged. Precondition: started.
   [[nodiscard]] std::uint32_t pack_threads();
 
  private:
   using OnEnd = std::function<void(std::uint32_t forward)>;
 
+  // What one forward moves over every ring that it walks, without the repairs between rings.
+  [[nodiscard]] backend::Traffic traffic_of_forward();
   // Enqueues and awaits `count` forwards, one ahead; `enqueue` puts in whatever belongs to one,
   // `on_end` is told of each end in order.
   void run_forwards(std::uint32_t count, const OnEnd& enqueue, const OnEnd& on_end);

@@ -6,7 +6,6 @@
 #include <memory>
 #include <numeric>
 
-#include "base/sha256.h"
 #include "base/thrown_refusal.h"
 #include "contracts/block_layout.h"
 #include "engine/calibration_run.h"
@@ -57,6 +56,8 @@ class ThroughputRun {
   Status calibrate_machine();
   Status warm_up();
   void predict_arms();
+  // Why no arm is predicted; null when all are.
+  [[nodiscard]] const char* unpredictable();
   Status run_rounds();
   Status run_turn(Arm& arm, std::uint32_t round);
   Status check_arms();
@@ -193,18 +194,27 @@ Status ThroughputRun::warm_up() {
   return {};
 }
 
+const char* ThroughputRun::unpredictable() {
+  auto& first = *instances_.front();
+  if (machine_.figures.empty()) {
+    return "not calibrated";
+  }
+  if (first.worker().report().effective.transfer != contracts::Transfer::kResident) {
+    return "the first arm is not resident: no compute times";
+  }
+  return first.parts().model.child_rings().empty() ? nullptr
+                                                   : "the model has rings beside the predicted one";
+}
+
 void ThroughputRun::predict_arms() {
   std::vector<std::uint64_t> block_bytes;
   for (const auto& block : instances_.front()->parts().model.spec().blocks) {
     block_bytes.push_back(contracts::BlockLayout(block).bytes());
   }
-  const auto& first = instances_.front()->worker().report().effective;
   for (auto& arm : arms_) {
     const auto& effective = instance_of(arm).worker().report().effective;
-    if (machine_.figures.empty() || first.transfer != contracts::Transfer::kResident) {
-      arm.measured.prediction_note = machine_.figures.empty()
-                                         ? "not calibrated"
-                                         : "the first arm is not resident: no compute times";
+    if (const auto* reason = unpredictable()) {
+      arm.measured.prediction_note = reason;
       continue;
     }
     const auto ranks = static_cast<std::uint32_t>(ranks_.size());
@@ -309,25 +319,11 @@ Status ThroughputRun::go() {
   return {};
 }
 
-// What the plan and the books say of a started arm.
-void measure_arm(ThroughputArm& instance, ArmMeasurement& measured) {
-  const auto parts = instance.parts();
-  const auto& traffic = parts.backend.traffic_plan().per_forward.front();
-  measured.h2d_bytes_per_forward = traffic.h2d_bytes;
-  measured.gather_bytes_per_forward = traffic.gather_bytes;
-  for (const auto& block : parts.model.spec().blocks) {
-    measured.weight_bytes += contracts::BlockLayout(block).tensor_bytes();
-  }
-  const auto& output = instance.output();
-  measured.output_sha256 = sha256_hex(ConstByteSpan(output.data(), output.size()));
-  measured.rank = instance.worker().report();
-}
-
 std::shared_ptr<const ThroughputReport> ThroughputRun::take_report() {
   auto report = std::make_shared<ThroughputReport>();
   report->calibration = std::move(machine_);
   for (auto& arm : arms_) {
-    measure_arm(instance_of(arm), arm.measured);
+    instance_of(arm).measure(arm.measured);
     report->arms.push_back(std::move(arm.measured));
   }
   return report;

@@ -32,8 +32,8 @@ double in_s(Nanoseconds time) {
 void BlockTiming::prepare(const BlockTimingSizes& sizes) {
   require(device_ != nullptr && !on_, "block timing is prepared once its device is known");
   // Compute and ready wait of each block, packing and copy of each chunk.
-  const std::size_t count = std::size_t{2} * sizes.blocks + std::size_t{2} * sizes.copies +
-                            sizes.gathers + kOtherComputes;
+  const std::size_t count = std::size_t{2} * sizes.blocks + sizes.other_blocks +
+                            std::size_t{2} * sizes.copies + sizes.gathers + kOtherComputes;
   origin_ = device_->create_time_mark();
   intervals_.resize(count);
   for (auto& interval : intervals_) {
@@ -95,7 +95,8 @@ void BlockTiming::add_host(HostSpan span, std::int32_t block, Nanoseconds begin)
 
 void BlockTiming::add(const Interval& interval, Nanoseconds length, ForwardTiming& timing) const {
   const auto block = static_cast<std::size_t>(interval.label.block);
-  const bool of_block = interval.label.block >= 0 && block < timing.blocks.size();
+  const bool of_block = interval.label.ring == kTimedRing && interval.label.block >= 0 &&
+                        block < timing.blocks.size();
   BlockSample unused;
   auto& sample = of_block ? timing.blocks[block] : unused;
   switch (interval.kind) {

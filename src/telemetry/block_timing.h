@@ -20,8 +20,9 @@ namespace dlo::telemetry {
 
 // Operations of one forward, for the pool.
 struct BlockTimingSizes {
-  std::uint32_t blocks = 0;
-  std::uint32_t copies = 0;  // each may have a packing before it
+  std::uint32_t blocks = 0;        // of the timed ring
+  std::uint32_t other_blocks = 0;  // of the model's other rings
+  std::uint32_t copies = 0;        // each may have a packing before it
   std::uint32_t gathers = 0;
 };
 
@@ -52,6 +53,9 @@ class BlockTiming {
  public:
   enum class Kind : std::uint8_t { kCompute, kOther, kReadyWait, kH2d, kPack, kGather };
   enum class HostSpan : std::uint8_t { kOffload, kLaunch };
+  // The ring whose blocks have samples. Of others copies, packings and gathers count for the whole
+  // forward, and computes as compute outside the blocks.
+  static constexpr std::int32_t kTimedRing = 0;
   // Index into the pool; none when it is exhausted.
   using Entry = std::optional<std::size_t>;
 

@@ -7,8 +7,16 @@ using platform::Site;
 using platform::StreamKind;
 using Kind = BlockTiming::Kind;
 
+namespace {
+
+bool of_timed_ring(const OpLabel& label) {
+  return label.ring == BlockTiming::kTimedRing;
+}
+
+}  // namespace
+
 void TimingDevice::wait(StreamKind stream, platform::EventId event, const OpLabel& label) {
-  if (!timing_->on() || label.site != Site::kReadyWait) {
+  if (!timing_->on() || label.site != Site::kReadyWait || !of_timed_ring(label)) {
     inner().wait(stream, event, label);
     return;
   }
@@ -29,8 +37,8 @@ void TimingDevice::copy_to_device(StreamKind stream, DeviceSpan destination, Con
 }
 
 void TimingDevice::launch(StreamKind stream, platform::StreamTask task, const OpLabel& label) {
-  const bool of_block = label.site == Site::kCompute;
-  if (!timing_->on() || (!of_block && label.site != Site::kModel)) {
+  const bool of_block = label.site == Site::kCompute && of_timed_ring(label);
+  if (!timing_->on() || (label.site != Site::kCompute && label.site != Site::kModel)) {
     inner().launch(stream, std::move(task), label);
     return;
   }

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <stdexcept>
 
 #include "base/codes.h"
@@ -16,6 +17,8 @@
 #include "engine/run_report_json.h"
 #include "engine/throughput_json.h"
 #include "engine/throughput_rules.h"
+#include "host_weights/seeded_checkpoint/seeded_checkpoint.h"
+#include "platform/cpu/thread_executor.h"
 #include "platform/fault/faulting_device.h"
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
@@ -203,6 +206,38 @@ TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
   }
   // Each replica has its own request.
   EXPECT_NE(report.ranks[0].outputs[0].sha256, report.ranks[1].outputs[0].sha256);
+}
+
+TEST(ThroughputRun, ModelWithAChildRing_CountsCopiesOfBothRings) {
+  const auto folder = platform::Path(testing::TempDir()) / "dlo_throughput_child_ring";
+  std::filesystem::remove_all(folder);
+  platform::PosixFileSystem files;
+  platform::ThreadExecutor executor(1);
+  host_weights::SeededCheckpointOptions seeded;
+  seeded.preset = "h3_cpu";
+  seeded.blocks = 3;
+  seeded.dtype = host_weights::StoredDType::kF32;
+  seeded.out = folder;
+  ASSERT_TRUE(host_weights::create_seeded_checkpoint(files, executor, seeded).ok());
+  auto request = throughput_request(1);
+  request.model.checkpoint = folder;
+  auto& arms = request.throughput->arms;
+  arms.erase(arms.begin() + 2, arms.begin() + 4);
+  const auto report = run_on_threads(1, request).front();
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
+  for (const auto& arm : report.ranks.front().throughput->arms) {
+    EXPECT_TRUE(arm.rank.traffic.matches_plan()) << arm.name;
+    ASSERT_TRUE(arm.blocks.has_value()) << arm.name;
+    EXPECT_EQ(arm.blocks->unmarked, 0U) << arm.name;
+    // Rings that share the slots repair what the other displaced.
+    EXPECT_GE(arm.blocks->h2d_bytes, static_cast<double>(arm.h2d_bytes_per_forward)) << arm.name;
+    if (arm.rank.effective.transfer != contracts::Transfer::kResident) {
+      EXPECT_GE(arm.h2d_bytes_per_forward, arm.weight_bytes) << arm.name;
+    }
+    EXPECT_FALSE(arm.predicted_ms.has_value());
+    EXPECT_NE(arm.prediction_note.find("rings"), std::string::npos) << arm.prediction_note;
+  }
 }
 
 TEST(ThroughputRun, OneRank_WithoutCalibrationHasNoPrediction) {

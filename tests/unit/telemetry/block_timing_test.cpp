@@ -177,6 +177,28 @@ TEST_F(BlockTimingTest, PackedChunks_AreHostTimeOfTheForwardAndALaneOfTheTimelin
   EXPECT_DOUBLE_EQ(summarise({forward}).host_pack_s, 0.006);
 }
 
+TEST_F(BlockTimingTest, BlockOfAnotherRing_IsCopyAndOtherComputeOfTheForward) {
+  timing_.prepare({.blocks = 1, .other_blocks = 1, .copies = 2, .gathers = 1});
+  timing_.start();
+  run_block(0);
+  OpLabel child = label(Site::kH2d, 0);
+  child.ring = 1;
+  device_.copy_to_device(StreamKind::kCopy, {memory_.data(), 8}, source_, child);
+  child.site = Site::kReadyWait;
+  device_.wait(StreamKind::kCompute, ready_, child);
+  child.site = Site::kCompute;
+  device_.launch(
+      StreamKind::kCompute, [this] { clock_.sleep(4 * kMillisecond); }, child);
+  timing_.stop();
+  finish();
+  const auto forward = timing_.collect(0);
+  EXPECT_DOUBLE_EQ(forward.blocks.front().compute_ms, 10);
+  EXPECT_DOUBLE_EQ(forward.other_compute_ms, 4);
+  EXPECT_EQ(forward.h2d_calls, 2U);
+  EXPECT_EQ(forward.h2d_bytes, 16U);
+  EXPECT_EQ(forward.unmarked, 0U);
+}
+
 TEST_F(BlockTimingTest, Off_NothingIsNoted) {
   timing_.prepare({.blocks = 1, .copies = 1, .gathers = 1});
   run_block(0);
