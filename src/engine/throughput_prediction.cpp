@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/codes.h"
 #include "engine/simulation/prediction.h"
 
 namespace dlo::engine {
@@ -57,6 +58,10 @@ Result<double> predict_forward_ms(const Calibration& calibration, std::uint32_t 
                                   const ArmToPredict& arm, const telemetry::ForwardTiming& baseline,
                                   const std::vector<std::uint64_t>& block_bytes) {
   require(baseline.blocks.size() == block_bytes.size(), "a prediction wants every block's time");
+  if (arm.stage_resident_bytes > 0) {
+    return refuse(codes::kNotInThisProduct, "leading blocks that stay on the device", "prediction",
+                  "set dlo_resident_layers to 0 for an arm that is to be predicted");
+  }
   PredictRequest request;
   request.calibration = calibration;
   request.ranks = ranks;

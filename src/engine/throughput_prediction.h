@@ -23,10 +23,12 @@ namespace dlo::engine {
 struct ArmToPredict {
   contracts::EffectiveTransfer effective;
   std::uint32_t input_slots = 2;
+  std::uint64_t stage_resident_bytes = 0;  // of leading blocks, which no prediction knows
 };
 
 // Forward of the slowest rank, milliseconds, from end to end. `baseline` is a traced resident
-// forward, `block_bytes` by block. Codes: those of predict().
+// forward, `block_bytes` by block. Codes: not_in_this_product for leading blocks that stay on the
+// device; those of predict().
 [[nodiscard]] Result<double> predict_forward_ms(const Calibration& calibration, std::uint32_t ranks,
                                                 const ArmToPredict& arm,
                                                 const telemetry::ForwardTiming& baseline,

@@ -220,8 +220,9 @@ void ThroughputRun::predict_arms() {
     const auto ranks = static_cast<std::uint32_t>(ranks_.size());
     const auto calibration = calibration_of_run(machine_, ranks, effective, launch_us_);
     const auto input_slots = static_cast<std::uint32_t>(instance_of(arm).options().dlo_input_slots);
-    const auto predicted =
-        predict_forward_ms(calibration, ranks, {effective, input_slots}, baseline_, block_bytes);
+    const auto leading = instance_of(arm).parts().backend.memory_plan().stage_resident_bytes;
+    const auto predicted = predict_forward_ms(calibration, ranks, {effective, input_slots, leading},
+                                              baseline_, block_bytes);
     if (predicted.ok()) {
       arm.measured.predicted_ms = *predicted;
       arm.measured.prediction_note = "this run's calibration and a traced forward of " +

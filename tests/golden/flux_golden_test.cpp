@@ -18,6 +18,8 @@ namespace dlo::golden {
 namespace {
 
 constexpr std::size_t kPipelineSteps = 4;
+// Of this fixture's latents; those of Wan, under the same names, have more room.
+constexpr double kLatentTolerance = 2e-5;
 
 GoldenTensors expected() {
   const platform::PosixFileSystem files;
@@ -33,6 +35,11 @@ TEST(FluxGolden, StoredFolder_EveryTensorOfTheTransformerMatches) {
   const Comparison comparison = compare(expected(), open()->compute(kPipelineSteps));
   std::cout << comparison.text();
   EXPECT_TRUE(comparison.passed()) << comparison.text();
+  for (const auto& tensor : comparison.compared) {
+    if (tensor.name.starts_with("pipeline.latents")) {
+      EXPECT_LE(tensor.max_error, kLatentTolerance) << tensor.name;
+    }
+  }
   for (const auto& name : comparison.not_compared) {
     const bool other_component = name.starts_with("vae.") || name.starts_with("t5.") ||
                                  name.starts_with("clip.") || name == "pipeline.image" ||
@@ -68,7 +75,7 @@ TEST(FluxGolden, Bf16Arithmetic_StaysNearF32) {
   options.compute_dtype = DType::kBF16;
   const double error = relative_error(wide, forward());
   std::cout << "relative error " << error << "\n";
-  EXPECT_LE(error, 0.02);
+  EXPECT_LE(error, 0.01);
 }
 
 TEST(FluxGolden, AnyParameterNeutralised_ComparisonFails) {

@@ -20,7 +20,7 @@
 namespace dlo::golden {
 namespace {
 
-constexpr double kBoundary = 0.875;
+constexpr double kTrainTimesteps = 1000.0;
 constexpr float kTimestepOfSamples = 875.0F;
 // Of the pipeline that made the fixture, by transformer.
 constexpr float kGuidance[] = {4.0F, 3.0F};
@@ -29,6 +29,9 @@ class Wan22Golden : public testing::Test {
  protected:
   Wan22Golden() {
     const platform::Path folder = fixtures() / "wan22_tiny";
+    boundary_ = kTrainTimesteps * read_json(files_, folder / "checkpoint" / "model_index.json")
+                                      .at("boundary_ratio")
+                                      .get<double>();
     inputs_ = read_golden_tensors(files_, folder / "inputs.safetensors").value();
     expected_ = read_golden_tensors(files_, folder / "expected.safetensors").value();
     for (const char* name : {"transformer", "transformer_2"}) {
@@ -62,6 +65,7 @@ class Wan22Golden : public testing::Test {
 
   platform::PosixFileSystem files_;
   test::InlineDevice device_;
+  double boundary_ = 0.0;
   GoldenTensors inputs_;
   GoldenTensors expected_;
   std::vector<std::unique_ptr<GoldenModel>> models_;
@@ -80,7 +84,7 @@ TEST_F(Wan22Golden, BothTransformersAndThePipeline_MatchWithinTolerance) {
   std::vector<float> forward_model;
   std::vector<float> forward_timesteps;
   for (std::size_t step = 0; step < timesteps.size(); ++step) {
-    const std::size_t model = model::wan_transformer_of(timesteps[step], kBoundary * 1000.0);
+    const std::size_t model = model::wan_transformer_of(timesteps[step], boundary_);
     forward_model.insert(forward_model.end(), 2, static_cast<float>(model));
     forward_timesteps.insert(forward_timesteps.end(), 2, timesteps[step]);
     latents.values = sampler.step(latents.values, guided(model, latents, timesteps[step]).values);

@@ -6,6 +6,8 @@
 
 #include <utility>
 
+#include "base/codes.h"
+
 namespace dlo::engine {
 namespace {
 
@@ -56,6 +58,17 @@ TEST(ThroughputPrediction, SlowerLink_IsALongerForward) {
   // Four blocks without compute: what the link takes for them.
   EXPECT_NEAR(predicted(Transfer::kRankLocal), 4 * 2.5, 0.5);
   EXPECT_NEAR(predicted(Transfer::kStaged), 4 * 4.0, 0.5);
+}
+
+TEST(ThroughputPrediction, LeadingBlocksOnTheDevice_AreRefused) {
+  telemetry::ForwardTiming baseline;
+  baseline.blocks.resize(1);
+  const ArmToPredict arm{.effective = effective(Transfer::kRankLocal, 1),
+                         .stage_resident_bytes = 1};
+  const auto predicted =
+      predict_forward_ms(calibration_for(Transfer::kRankLocal, 1), 2, arm, baseline, {1000});
+  ASSERT_FALSE(predicted.ok());
+  EXPECT_EQ(predicted.refusal().code, codes::kNotInThisProduct);
 }
 
 }  // namespace
