@@ -39,6 +39,15 @@ HostWeightPlan::HostWeightPlan(HostWeightPlanParts parts) : parts_(std::move(par
   }
 }
 
+PlanHolder::PlanHolder(PlanHolder&& other) noexcept
+    : plan_(std::exchange(other.plan_, std::nullopt)), used_(other.used_) {}
+
+PlanHolder& PlanHolder::operator=(PlanHolder&& other) noexcept {
+  plan_ = std::exchange(other.plan_, std::nullopt);
+  used_ = other.used_;
+  return *this;
+}
+
 void PlanHolder::put(HostWeightPlan plan) {
   require(!used_, "PlanHolder: a plan was put here before");
   used_ = true;

@@ -70,6 +70,14 @@ class HostWeightPlan {
 // nothing.
 class PlanHolder {
  public:
+  PlanHolder() = default;
+  // The plan goes along; `other` is as after a take().
+  PlanHolder(PlanHolder&& other) noexcept;
+  PlanHolder& operator=(PlanHolder&& other) noexcept;
+  PlanHolder(const PlanHolder&) = delete;
+  PlanHolder& operator=(const PlanHolder&) = delete;
+  ~PlanHolder() = default;
+
   // Throws LogicError when there was a plan before, taken or not.
   void put(HostWeightPlan plan);
   // True between put() and take().

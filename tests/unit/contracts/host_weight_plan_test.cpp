@@ -85,6 +85,18 @@ TEST(PlanHolder, SecondTake_IsAProgrammersError) {
   EXPECT_THROW(static_cast<void>(holder.take()), LogicError);
 }
 
+TEST(PlanHolder, MovedOn_LeavesNoPlanBehind) {
+  PlanHolder first;
+  first.put(HostWeightPlan(valid_parts()));
+  PlanHolder second(std::move(first));
+  EXPECT_FALSE(first.holds_plan());  // NOLINT(bugprone-use-after-move): what is behind is the point
+  PlanHolder third;
+  third = std::move(second);
+  EXPECT_FALSE(second.holds_plan());  // NOLINT(bugprone-use-after-move): the same
+  EXPECT_THROW(static_cast<void>(second.take()), LogicError);
+  EXPECT_EQ(third.take().bindings().size(), 1U);
+}
+
 TEST(PlanHolder, TakeWithoutPut_IsAProgrammersError) {
   PlanHolder holder;
   EXPECT_THROW(static_cast<void>(holder.take()), LogicError);
