@@ -164,7 +164,8 @@ function(dlo_set_test_properties test labels timeout processors)
     TIMEOUT ${timeout}
     COST ${timeout}  # the longest first, so that no core ends with one of them alone
     PROCESSORS ${processors}
-    ENVIRONMENT "${_draws}OMP_NUM_THREADS=1;OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
+    ENVIRONMENT "${_draws}OMP_NUM_THREADS=1;\
+OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;\
 DLO_TEST_TIMEOUT_S=${timeout};\
 LSAN_OPTIONS=suppressions=${_suppressions}/lsan.txt;\
 TSAN_OPTIONS=suppressions=${_suppressions}/tsan.txt halt_on_error=1;\
