@@ -151,6 +151,8 @@ TEST(BugCaseFm10, ShardShorterThanItsHeaderSays_IsRefusedAtEveryCut) {
     ASSERT_FALSE(file.ok()) << cut;
     EXPECT_EQ(file.refusal().code, codes::kSafetensorsInvalid);
     EXPECT_EQ(file.refusal().where, kPath);
+    const auto need = "need 8192 bytes, the file has " + std::to_string(8192 - cut);
+    EXPECT_NE(file.refusal().what.find(need), std::string::npos) << file.refusal().what;
   }
 }
 
