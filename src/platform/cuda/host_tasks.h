@@ -18,6 +18,9 @@ namespace dlo::platform {
 
 class HostTasks {
  public:
+  // How many may wait: chunks of a few blocks of several gigabytes, each with a task.
+  static constexpr std::size_t kRows = 2048;
+
   // Both are called on a thread of CUDA's. While `skip` says so, tasks are dropped unrun.
   using OnError = std::function<void(const std::exception_ptr&, const OpLabel&)>;
   using Skip = std::function<bool()>;
@@ -32,9 +35,6 @@ class HostTasks {
   [[nodiscard]] cudaError_t issue(cudaStream_t stream, StreamTask task, const OpLabel& label);
 
  private:
-  // Chunks of a few blocks of several gigabytes, each with a task.
-  static constexpr std::size_t kRows = 2048;
-
   struct Row {
     std::atomic<bool> busy{false};
     HostTasks* owner = nullptr;

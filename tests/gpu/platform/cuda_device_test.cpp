@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +19,8 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "platform/cuda/cuda_inventory.h"
+#include "platform/cuda/host_tasks.h"
+#include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/gate.h"
 
@@ -245,26 +250,51 @@ TEST_F(CudaDeviceTest, TimeMarks_AreInStreamOrderAndAbsentUntilReached) {
   EXPECT_EQ(dev->elapsed(first, first), 0);
 }
 
-TEST_F(CudaDeviceTest, NativeStreams_AreThreeOfTheChosenDevice) {
+TEST_F(CudaDeviceTest, NativeStreams_AreFourOfTheChosenDevice) {
   const auto dev = device();
-  const auto compute = dev->native_stream(StreamKind::kCompute);
-  EXPECT_TRUE(compute.present());
-  EXPECT_EQ(compute.ordinal, 0);
-  EXPECT_NE(compute.handle, dev->native_stream(StreamKind::kCopy).handle);
-  EXPECT_NE(compute.handle, dev->native_stream(StreamKind::kComm).handle);
+  std::set<void*> handles;
+  for (const auto kind : kAllStreams) {
+    const auto native = dev->native_stream(kind);
+    EXPECT_TRUE(native.present());
+    EXPECT_EQ(native.ordinal, 0);
+    handles.insert(native.handle);
+  }
+  EXPECT_EQ(handles.size(), kStreamCount);
 }
 
 TEST_F(CudaDeviceTest, MoreHostTasksThanTheRingHolds_AllRunInOrder) {
   const auto dev = device();
-  std::vector<int> order;
-  constexpr int kTasks = 1000;
-  for (int i = 0; i < kTasks; ++i) {
+  std::vector<std::size_t> order;
+  constexpr std::size_t kTasks = 3 * HostTasks::kRows;
+  for (std::size_t i = 0; i < kTasks; ++i) {
     dev->launch_host(
         StreamKind::kComm, [&order, i] { order.push_back(i); }, kLabel);
   }
   ASSERT_TRUE(dev->synchronize(late()).ok());
-  ASSERT_EQ(order.size(), static_cast<std::size_t>(kTasks));
+  ASSERT_EQ(order.size(), kTasks);
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+// On a thread of CUDA's, whose signal mask is CUDA's.
+TEST_F(CudaDeviceTest, HostTaskThatReadsAFileThatShrank_ReadsZeros) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "dlo_cuda_shrinking_file";
+  constexpr std::size_t kBytes = 64 * kKiB;
+  std::ofstream(path) << std::string(kBytes, 'x');
+  const auto mapped = PosixFileSystem().map_read_only(path).value();
+  std::filesystem::resize_file(path, 0);
+  const auto dev = device();
+  std::size_t zeros = 0;
+  dev->launch_host(
+      StreamKind::kPack,
+      [&] {
+        const auto bytes = mapped->bytes();
+        zeros = static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), std::byte{0}));
+      },
+      kLabel);
+  ASSERT_TRUE(dev->synchronize(late()).ok());
+  EXPECT_EQ(zeros, kBytes);
+  EXPECT_TRUE(mapped->truncated());
+  std::filesystem::remove(path);
 }
 
 }  // namespace
