@@ -52,7 +52,7 @@ Status collect(const FileSystem& files, const Path& path, int depth, std::vector
 Result<Json> parse_document(const std::string& text, const Path& path) {
   try {
     return Json::parse(text);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {  // a number too large is no parse_error
     return refuse(codes::kInvalidValue, fmt::format("not JSON: {}", error.what()), path.string(),
                   "mend the file");
   }

@@ -39,7 +39,7 @@ Result<json> parse_without_repeats(const std::string& text, std::string_view whe
   json value;
   try {
     value = json::parse(text, watch);
-  } catch (const json::parse_error& error) {
+  } catch (const json::exception& error) {  // a number too large is no parse_error
     return invalid("not JSON: " + printable_text(error.what()), where);
   }
   if (repeated) {

@@ -72,6 +72,12 @@ TEST(ScenarioFiles, BrokenJson_IsOneLineWithTheFile) {
   EXPECT_EQ(refusal.message().find('\n'), std::string::npos) << refusal.message();
 }
 
+TEST(ScenarioFiles, NumberThatNoTypeHolds_IsBrokenJsonToo) {
+  test_support::MemoryFileSystem files;
+  files.put("/s/a.json", R"({"name": 10e7145})");
+  EXPECT_EQ(refusal_of(files, "/s").code, codes::kInvalidValue);
+}
+
 TEST(ScenarioFiles, TwoOfOneName_AreRefused) {
   test_support::MemoryFileSystem files;
   files.put("/s/a.json", named("same"));

@@ -183,6 +183,7 @@ TEST_F(CheckpointIndex, BrokenIndex_IsNoReasonToLookForFiles) {
            R"({"weight_map":{"a":"1.safetensors"},"weight_map":{"a":"1.safetensors"}})",
            R"({"metadata":{"total_size":"9"},"weight_map":{"a":"1.safetensors"}})",
            R"({"metadata":{"total_size":-9},"weight_map":{"a":"1.safetensors"}})",
+           R"({"metadata":{"total_size":10e7145},"weight_map":{"a":"1.safetensors"}})",
            "{\"weight_map\":{\"\xFF\":\"1.safetensors\"}}",
        }) {
     EXPECT_EQ(code(text), "index_invalid") << text;
