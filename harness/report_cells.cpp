@@ -79,7 +79,7 @@ Cell bytes_equal_cell(const ScenarioResult& scenario) {
 Cell outcome_cell(const ScenarioResult& scenario) {
   std::string text = outcome_text(scenario.outcome);
   if (effective_transfer(scenario) != requested_transfer(scenario)) {
-    text += " to " + transfer_text(effective_transfer(scenario));
+    text += (scenario.code.empty() ? ", " : " to ") + transfer_text(effective_transfer(scenario));
   }
   if (!scenario.code.empty()) {
     text += "\n" + scenario.code;

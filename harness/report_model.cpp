@@ -159,13 +159,21 @@ BarChart mode_chart(const Results& results, const std::string& model, std::strin
   return chart;
 }
 
-// The model whose streamed weights are largest: where the modes differ most.
+// Of the models that were gathered, else of all, the one that ranks hold most of: where the modes
+// differ most.
 std::string largest_model(const Results& results) {
+  std::set<std::string> gathered;
+  for (const ScenarioResult& scenario : results.scenarios) {
+    if (effective_transfer(scenario) == "all_gather") {
+      gathered.insert(scenario.model);
+    }
+  }
   std::string model;
   double largest = 0;
   for (const ScenarioResult& scenario : results.scenarios) {
     const Metric* host = find_metric(scenario, "host_private_bytes");
-    if (host != nullptr && host->value > largest && !times_forwards(scenario)) {
+    const bool eligible = gathered.empty() || gathered.contains(scenario.model);
+    if (host != nullptr && eligible && host->value > largest && !times_forwards(scenario)) {
       largest = host->value;
       model = scenario.model;
     }
