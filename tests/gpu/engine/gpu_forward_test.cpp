@@ -12,6 +12,7 @@
 #include "platform/forwarding_device.h"
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
+#include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
@@ -19,17 +20,12 @@ namespace {
 using Decorate =
     std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>;
 
-RunRequest tiny_request(bool offload) {
-  RunRequest request;
-  request.name = "tiny on a GPU";
-  request.model.checkpoint = "tests/golden/wan_tiny/checkpoint";
+RunRequest tiny_request(bool offload, bool mapped = false) {
+  auto request = test_support::tiny_run("tests/golden/wan_tiny/checkpoint", 1);
   request.options.enable_distributed_layerwise_offload = offload;
   request.options.dlo_use_allgather = false;
-  request.requests.count = 1;
+  request.options.dlo_checkpoint_mmap = mapped;
   request.requests.steps = 3;
-  request.requests.latent_height = 4;
-  request.requests.latent_width = 6;
-  request.requests.text_tokens = 4;
   request.platform.device = "cuda";
   request.platform.wait_timeout_s = 60;
   return request;
@@ -78,23 +74,27 @@ class GpuForward : public testing::Test {
   }
 };
 
-TEST_F(GpuForward, RankLocal_GivesTheResidentBytes) {
+TEST_F(GpuForward, RankLocalAndStaged_GiveTheResidentBytes) {
   const auto resident = run_alone(tiny_request(false));
   ASSERT_EQ(resident.outcome, Outcome::kRuns) << resident.message;
-  const auto streamed = run_alone(tiny_request(true));
-  ASSERT_EQ(streamed.outcome, Outcome::kRuns) << streamed.message;
-  EXPECT_EQ(streamed.output_digest, resident.output_digest);
-  const auto& rank = streamed.ranks.at(0);
-  EXPECT_TRUE(rank.traffic.matches_plan());
-  EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);
-  EXPECT_LE(rank.owned.host_private_now, rank.owned.host_private_limit);
+  for (const bool mapped : {false, true}) {
+    const auto streamed = run_alone(tiny_request(true, mapped));
+    ASSERT_EQ(streamed.outcome, Outcome::kRuns) << streamed.message;
+    EXPECT_EQ(streamed.output_digest, resident.output_digest);
+    const auto& rank = streamed.ranks.at(0);
+    EXPECT_EQ(rank.effective.transfer,
+              mapped ? contracts::Transfer::kStaged : contracts::Transfer::kRankLocal);
+    EXPECT_TRUE(rank.traffic.matches_plan());
+    EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);
+    EXPECT_LE(rank.owned.host_private_now, rank.owned.host_private_limit);
+  }
 }
 
 TEST_F(GpuForward, LaterForwards_NeverWaitForTheDevice) {
-  for (const bool offload : {false, true}) {
-    const auto report = run_alone(tiny_request(offload), [](auto device) {
-      return std::make_unique<StrictDevice>(std::move(device));
-    });
+  for (const auto& request :
+       {tiny_request(false), tiny_request(true), tiny_request(true, /*mapped=*/true)}) {
+    const auto report = run_alone(
+        request, [](auto device) { return std::make_unique<StrictDevice>(std::move(device)); });
     EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
   }
 }

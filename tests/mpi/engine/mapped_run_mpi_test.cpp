@@ -13,6 +13,7 @@
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/moments.h"
+#include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
@@ -79,19 +80,12 @@ class MappedRunMpi : public testing::Test {
   }
 
   [[nodiscard]] RunRequest request(bool use_allgather) const {
-    RunRequest request;
-    request.name = "mapped";
-    request.model.checkpoint = folder_;
+    auto request = test_support::tiny_run(folder_, 2);
     request.options.enable_distributed_layerwise_offload = true;
     request.options.dlo_use_allgather = use_allgather;
     request.options.dlo_chunk_bytes = 4096;
     request.options.dlo_staging_chunk_bytes = 4096;
-    request.parallel.data_parallel_size = 2;
     request.requests.count = 2;
-    request.requests.latent_height = 4;
-    request.requests.latent_width = 6;
-    request.requests.text_tokens = 4;
-    request.platform.wait_timeout_s = 20;
     return request;
   }
   [[nodiscard]] RunReport run_until(Moment moment, const RunRequest& request);

@@ -17,7 +17,7 @@ constexpr const char* kMatrix = R"({
   "model": {"preset": "wan_tiny", "blocks": 3},
   "requests": {"count": 3, "steps": 2, "text_tokens": 8},
   "matrix": {"dp": [1, 2, 4], "transfer": ["resident", "rank_local", "all_gather"],
-             "chunk_bytes": [4096]},
+             "backing": ["ordinary", "checkpoint_mmap"], "chunk_bytes": [4096]},
   "expect": [
     {"when": {"dp": 1, "transfer": "all_gather"},
      "outcome": "falls_back", "code": "group_size_one"},
@@ -61,8 +61,8 @@ TEST(Sweep, EveryMode_IsAsExpectedWithEqualBytes) {
   const auto results = sweep(place, "out", "");
   EXPECT_EQ(results.at("schema_version"), 1);
   EXPECT_EQ(results.at("run").at("world_size"), 2);
-  EXPECT_EQ(results.at("scenarios").size(), 6U);
-  EXPECT_EQ(results.at("skipped").size(), 3U);
+  EXPECT_EQ(results.at("scenarios").size(), 10U);
+  EXPECT_EQ(results.at("skipped").size(), 5U);
   EXPECT_EQ(results.at("skipped").at(0).at("reason"), "needs 4 ranks, world has 2");
   for (const auto& scenario : results.at("scenarios")) {
     const std::string name = scenario.at("name");
@@ -94,7 +94,8 @@ TEST(Sweep, List_NamesInstancesAndRunsNothing) {
   const std::string file = place.write("tiny.json", kMatrix);
   const JobResult job = place.run_plain("sweep " + file + " --list");
   EXPECT_EQ(job.exit_code, 0) << job.text();
-  EXPECT_NE(job.out.find("tiny/dp1/rank_local/chunk4096\n"), std::string::npos) << job.text();
+  EXPECT_NE(job.out.find("tiny/dp1/rank_local/ordinary/chunk4096\n"), std::string::npos)
+      << job.text();
   EXPECT_NE(job.out.find("skipped: needs 2 ranks, world has 1"), std::string::npos) << job.text();
 }
 

@@ -15,6 +15,7 @@
 #include "platform/posix/steady_clock.h"
 #include "tests/support/moments.h"
 #include "tests/support/thread_ranks.h"
+#include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
@@ -45,19 +46,12 @@ class MappedRun : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   [[nodiscard]] RunRequest request(std::int64_t dp, bool offload, bool use_allgather) const {
-    RunRequest request;
-    request.name = "mapped";
-    request.model.checkpoint = folder_;
+    auto request = test_support::tiny_run(folder_, dp);
     request.options.enable_distributed_layerwise_offload = offload;
     request.options.dlo_use_allgather = use_allgather;
     request.options.dlo_chunk_bytes = 4096;
     request.options.dlo_staging_chunk_bytes = 4096;
-    request.parallel.data_parallel_size = dp;
     request.requests.count = 2;
-    request.requests.latent_height = 4;
-    request.requests.latent_width = 6;
-    request.requests.text_tokens = 4;
-    request.platform.wait_timeout_s = 20;
     return request;
   }
   RunReport run_on_threads(int ranks, const RunRequest& request, Moment moment = {});

@@ -14,6 +14,7 @@
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/thread_ranks.h"
+#include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
@@ -22,18 +23,11 @@ using Decorate =
     std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>, int rank)>;
 
 RunRequest tiny_request(std::int64_t dp, bool offload, bool use_allgather) {
-  RunRequest request;
-  request.name = "tiny";
-  request.model.checkpoint = DLO_GOLDEN_CHECKPOINT;
+  auto request = test_support::tiny_run(DLO_GOLDEN_CHECKPOINT, dp);
   request.options.enable_distributed_layerwise_offload = offload;
   request.options.dlo_use_allgather = use_allgather;
   request.options.dlo_chunk_bytes = 4096;
-  request.parallel.data_parallel_size = dp;
   request.requests.count = 3;
-  request.requests.latent_height = 4;
-  request.requests.latent_width = 6;
-  request.requests.text_tokens = 4;
-  request.platform.wait_timeout_s = 20;
   return request;
 }
 
@@ -67,12 +61,17 @@ std::ptrdiff_t position(const std::vector<std::string>& events, const std::strin
 TEST(ModelRunner, EveryMode_GivesTheResidentBytes) {
   const auto resident = run_on_threads(2, tiny_request(2, false, true)).front();
   ASSERT_EQ(resident.outcome, Outcome::kRuns) << resident.message;
-  for (const bool use_allgather : {false, true}) {
-    const auto report = run_on_threads(2, tiny_request(2, true, use_allgather)).front();
+  for (const auto& [use_allgather, mapped] :
+       {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+    auto request = tiny_request(2, true, use_allgather);
+    request.options.dlo_checkpoint_mmap = mapped;
+    const auto report = run_on_threads(2, request).front();
     ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
     EXPECT_EQ(report.output_digest, resident.output_digest);
     ASSERT_EQ(report.ranks.size(), 2U);
     for (const auto& rank : report.ranks) {
+      EXPECT_EQ(rank.effective.backing,
+                mapped ? contracts::Backing::kCheckpointMmap : contracts::Backing::kOrdinary);
       EXPECT_TRUE(rank.traffic.matches_plan());
       EXPECT_GT(rank.traffic.h2d_bytes, 0U);
       EXPECT_LE(rank.owned.device_peak, rank.owned.device_limit);

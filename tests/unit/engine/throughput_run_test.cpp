@@ -23,6 +23,7 @@
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/thread_ranks.h"
+#include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
@@ -41,15 +42,8 @@ config::OffloadOptions from_private_memory(config::OffloadOptions options) {
 }
 
 RunRequest throughput_request(std::int64_t dp) {
-  RunRequest request;
-  request.name = "throughput";
-  request.model.checkpoint = DLO_GOLDEN_CHECKPOINT;
-  request.parallel.data_parallel_size = dp;
+  auto request = test_support::tiny_run(DLO_GOLDEN_CHECKPOINT, dp);
   request.requests.count = static_cast<std::uint32_t>(dp);
-  request.requests.latent_height = 4;
-  request.requests.latent_width = 6;
-  request.requests.text_tokens = 4;
-  request.platform.wait_timeout_s = 20;
   ThroughputSpec spec;
   spec.arms = {{"resident", {}},
                {"rank_local", from_private_memory(streaming(false))},
