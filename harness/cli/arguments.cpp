@@ -250,8 +250,14 @@ class Parser {
         ->capture_default_str();
     explore->add_option("--json", arguments_.json_file, "Also write what is printed as JSON")
         ->type_name("FILE");
+    explore
+        ->add_option("--ranks", arguments_.explore_ranks,
+                     "Every drawn case is an AllGather over so many")
+        ->check(CLI::Range(1, 64))
+        ->type_name("N");
     explore->add_option("--case", arguments_.case_json, "This case for every seed, as JSON")
-        ->type_name("JSON");
+        ->type_name("JSON")
+        ->excludes("--ranks");
     explore
         ->add_option("--timeline", arguments_.timeline,
                      "Write the failing (or first) schedule as a Perfetto trace")

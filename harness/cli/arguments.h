@@ -57,6 +57,7 @@ struct Arguments {
   std::string explore_scenario = "schedules";
   std::string seeds = "1..1000";
   std::string case_json;
+  std::optional<std::uint32_t> explore_ranks;  // of every drawn case
   std::string timeline;
   std::string json_file;
   std::size_t threads = 0;  // 0: one a core

@@ -63,6 +63,11 @@ Result<engine::ExploreRequest> parse_request(const Arguments& arguments) {
     }
     request.simulated = *std::move(simulated);
   }
+  if (arguments.explore_ranks && arguments.explore_scenario == "faults") {
+    return refuse(codes::kInvalidValue, "--ranks with the scenario of failing calls", "--ranks",
+                  "give --case with the ranks");
+  }
+  request.ranks = arguments.explore_ranks;
   return request;
 }
 
@@ -76,9 +81,8 @@ void print_failure(const CommandContext& context, const engine::ExploreFailure& 
 
 Status write_timeline(const CommandContext& context, const Arguments& arguments,
                       const engine::ExploreRequest& request, const engine::ExploreResult& result) {
-  const auto simulated = result.failure      ? result.failure->shrunk
-                         : request.simulated ? *request.simulated
-                                             : engine::draw_case(request.first_seed);
+  const auto simulated =
+      result.failure ? result.failure->shrunk : request.case_of(request.first_seed);
   const auto seed = result.failure ? result.failure->shrunk_seed : request.first_seed;
   return platform::write_text_atomically(context.files, arguments.timeline,
                                          engine::replay_timeline(simulated, seed).perfetto_json());

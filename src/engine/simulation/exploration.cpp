@@ -21,7 +21,7 @@ struct SeedVerdict {
 };
 
 SeedVerdict run_seed(const ExploreRequest& request, std::uint64_t seed) {
-  auto simulated = request.simulated ? *request.simulated : draw_case(seed);
+  auto simulated = request.case_of(seed);
   auto verdict = simulate(simulated, seed, {.decorate = request.decorate});
   return {std::move(simulated), std::move(verdict)};
 }
@@ -79,6 +79,13 @@ bool book_batch(const std::vector<SeedVerdict>& batch, std::uint64_t first_seed,
 }
 
 }  // namespace
+
+SimulatedCase ExploreRequest::case_of(std::uint64_t seed) const {
+  if (simulated) {
+    return *simulated;
+  }
+  return ranks ? draw_case_over(*ranks, seed) : draw_case(seed);
+}
 
 std::string ExploreFailure::command() const {
   return fmt::format("dlo explore --case '{}' --seeds {}..{}", case_to_json(shrunk).dump(),

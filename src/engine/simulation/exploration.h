@@ -23,9 +23,12 @@ struct ExploreRequest {
   std::uint64_t first_seed = 1;
   std::uint64_t last_seed = 1000;          // inclusive
   std::optional<Nanoseconds> time_limit;   // stop early, after a whole batch
-  std::optional<SimulatedCase> simulated;  // this case for every seed; none: draw_case(seed)
+  std::optional<SimulatedCase> simulated;  // this case for every seed; none: it is drawn
+  std::optional<std::uint32_t> ranks;      // drawn cases are AllGather over so many
   Shrinking shrink = Shrinking::kOn;
   DeviceDecorator decorate;  // faults or mutants
+
+  [[nodiscard]] SimulatedCase case_of(std::uint64_t seed) const;
 };
 
 struct ExploreFailure {

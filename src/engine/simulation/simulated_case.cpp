@@ -78,6 +78,15 @@ SimulatedCase draw_case(std::uint64_t seed) {
   return drawn;
 }
 
+SimulatedCase draw_case_over(std::uint32_t ranks, std::uint64_t seed) {
+  SimulatedCase drawn = draw_case(seed);
+  drawn.use_allgather = true;
+  drawn.ranks = ranks;
+  drawn.skip_blocks = false;
+  drawn.resident_layers = 0;
+  return drawn;
+}
+
 std::vector<SimulatedCase> smaller_cases(const SimulatedCase& failing) {
   std::vector<SimulatedCase> smaller;
   const auto with = [&](const auto& change) {

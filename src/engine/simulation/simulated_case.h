@@ -47,6 +47,8 @@ struct SimulatedCase {
 // two of them, 1 to 8 ranks, depth 1 to 4, one chunk or many, drains, skipped blocks, private and
 // mapped host tensors, small staging rings, resident leading blocks, rings of two block sizes.
 [[nodiscard]] SimulatedCase draw_case(std::uint64_t seed);
+// The same with AllGather over `ranks`, whatever the seed drew, and without what AllGather refuses.
+[[nodiscard]] SimulatedCase draw_case_over(std::uint32_t ranks, std::uint64_t seed);
 
 // Smaller neighbours of `failing`, most promising first: fewer ranks, rings, blocks, requests,
 // walks, chunks, depth. Empty for the smallest case.

@@ -1,5 +1,5 @@
 // Goal: ranks under mpirun exchange and gather as the World interface says, and end every fault
-// by its name. Method: the suite that thread worlds run too, for 1 to 4 ranks.
+// by its name. Method: the suite that thread worlds run too, for 1 to 8 ranks.
 #include "comm/mpi/mpi_world.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Goal: for every block, group size and chunk size, tensors lie apart and aligned, pieces tile the
 // padded block exactly in chunk-major order, and gathering all shards gives the block back.
-// Method: drawn blocks; a byte-wise model of packing and gathering that shares no arithmetic with
-// the layout beyond its published table.
+// Method: drawn blocks, and eight ranks around every tail; a byte-wise model of packing and
+// gathering that shares no arithmetic with the layout beyond its published table.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -143,22 +143,44 @@ std::vector<std::byte> packed_shard(const ShardLayout& layout, const std::vector
   return shard;
 }
 
-RC_GTEST_PROP(ShardLayout, GatheredShards_AreTheBlockAndZeroPadding, ()) {
-  const ShardCase drawn;
-  const auto block = block_bytes_of(drawn.block_bytes);
-  std::vector<std::byte> gathered(drawn.layout.padded_bytes(), std::byte{0xAA});
-  for (std::uint32_t rank = 0; rank < drawn.group_size; ++rank) {
-    const auto shard = packed_shard(drawn.layout, block, rank);
-    RC_ASSERT(shard.size() == drawn.layout.shard_bytes());
+std::vector<std::byte> gather(const ShardLayout& layout, const std::vector<std::byte>& block) {
+  std::vector<std::byte> gathered(layout.padded_bytes(), std::byte{0xAA});
+  for (std::uint32_t rank = 0; rank < layout.group_size(); ++rank) {
+    const auto shard = packed_shard(layout, block, rank);
+    EXPECT_EQ(shard.size(), layout.shard_bytes());
     // An AllGather writes rank r's input at r * input bytes of the chunk's narrowed output.
-    for (const auto& chunk : drawn.layout.chunks()) {
+    for (const auto& chunk : layout.chunks()) {
       std::memcpy(gathered.data() + chunk.block_offset_bytes + rank * chunk.piece_bytes,
                   shard.data() + chunk.shard_offset_bytes, chunk.piece_bytes);
     }
   }
-  auto padded = block;
+  return gathered;
+}
+
+RC_GTEST_PROP(ShardLayout, GatheredShards_AreTheBlockAndZeroPadding, ()) {
+  const ShardCase drawn;
+  auto padded = block_bytes_of(drawn.block_bytes);
+  const auto gathered = gather(drawn.layout, padded);
   padded.resize(gathered.size(), std::byte{0});
   RC_ASSERT(gathered == padded);
+}
+
+// Around every multiple of 8 x 256 bytes: tails that leave one rank, or seven, padding alone.
+TEST(ShardLayout, EightRanksAroundEveryTail_GatherTheBlockAndZeroPadding) {
+  constexpr std::uint64_t kRow = 8 * 256;
+  for (std::uint64_t rows = 0; rows < 5; ++rows) {
+    for (const auto tail : {1U, 255U, 256U, 257U, 1791U, 1792U, 1793U, 2047U, 2048U}) {
+      for (const auto chunk_bytes : {0U, 256U, 512U, 768U}) {
+        auto padded = block_bytes_of(rows * kRow + tail);
+        const ShardLayout layout(padded.size(), 8, chunk_bytes);
+        ASSERT_EQ(layout.shard_bytes(), (rows + 1) * 256);
+        const auto gathered = gather(layout, padded);
+        padded.resize((rows + 1) * kRow, std::byte{0});
+        ASSERT_EQ(gathered, padded)
+            << rows << " rows and " << tail << ", chunks of " << chunk_bytes;
+      }
+    }
+  }
 }
 
 RC_GTEST_PROP(ShardLayout, DigestText_DiffersWhereTheTableDiffers, ()) {

@@ -91,6 +91,13 @@ TEST(Arguments, Version_NeedsNoSubcommand) {
   EXPECT_EQ(parse_arguments({"--version"})->subcommand, Subcommand::kVersion);
 }
 
+TEST(Arguments, ExploreRanks_AreANumberAndNotBesideACase) {
+  EXPECT_EQ(parse_arguments({"explore", "--ranks", "8"})->explore_ranks, 8U);
+  EXPECT_FALSE(parse_arguments({"explore"})->explore_ranks.has_value());
+  EXPECT_FALSE(parse_arguments({"explore", "--ranks", "0"}).ok());
+  EXPECT_FALSE(parse_arguments({"explore", "--ranks", "8", "--case", "{}"}).ok());
+}
+
 TEST(Arguments, CheckpointCreate_TakesPresetBlocksAndDtype) {
   const auto arguments = parse_arguments({"checkpoint", "create", "--preset", "wan_cpu", "--blocks",
                                           "3", "--dtype", "BF16", "--out", "d"});

@@ -96,16 +96,32 @@ TEST(ScenarioFiles, CheckpointAboveTheFile_IsFound) {
   EXPECT_EQ(set->scenarios[0].model.folder, "/repo/models/tiny");
 }
 
-TEST(ScenarioFiles, ShippedScenarios_AllReadAndFitFourRanks) {
+TEST(ScenarioFiles, ShippedScenarios_AllReadAndFitEightRanks) {
   const platform::PosixFileSystem files;
   const auto set = load_scenarios(files, {DLO_SCENARIOS_DIR}, 0);
   ASSERT_TRUE(set.ok()) << set.refusal().message();
-  const Plan plan = plan_sweep(set->scenarios, 4, {.in_build = true, .count = 4});
+  const Plan plan = plan_sweep(set->scenarios, 8, {.in_build = true, .count = 8});
   EXPECT_GT(plan.steps.size(), 100U);
   for (const SkippedScenario& skipped : plan.skipped) {
     // Jobs of their own are skipped too, but not for want of ranks.
     EXPECT_FALSE(skipped.reason.starts_with("needs ")) << skipped.name << " " << skipped.reason;
   }
+}
+
+TEST(ScenarioFiles, ShippedScenariosOnFourRanks_OnlyThoseOfEightAreSkippedByName) {
+  const platform::PosixFileSystem files;
+  const auto set = load_scenarios(files, {DLO_SCENARIOS_DIR}, 0);
+  ASSERT_TRUE(set.ok()) << set.refusal().message();
+  const Plan plan = plan_sweep(set->scenarios, 4, {.in_build = true, .count = 4});
+  std::size_t lacking = 0;
+  for (const SkippedScenario& skipped : plan.skipped) {
+    if (skipped.reason.starts_with("needs ")) {
+      EXPECT_EQ(skipped.reason, "needs 8 ranks, world has 4") << skipped.name;
+      EXPECT_NE(skipped.name.find("/dp8"), std::string::npos) << skipped.name;
+      ++lacking;
+    }
+  }
+  EXPECT_GT(lacking, 10U);
 }
 
 }  // namespace

@@ -40,6 +40,24 @@ TEST(Exploration, AnyNumberOfWorkers_SameTraces) {
   EXPECT_FALSE(alone.failure.has_value());
 }
 
+TEST(Exploration, RanksGiven_EveryDrawnCaseGathersOverThem) {
+  const platform::SteadyClock clock;
+  ExploreRequest request;
+  request.last_seed = 20;
+  request.ranks = 8;
+  std::uint64_t forwards = 0;
+  for (auto seed = request.first_seed; seed <= request.last_seed; ++seed) {
+    const auto simulated = request.case_of(seed);
+    EXPECT_EQ(simulated.ranks, 8U);
+    EXPECT_TRUE(case_from_json(case_to_json(simulated)).ok()) << simulated.text();
+    forwards += 8 * simulated.forwards();
+  }
+  platform::ThreadExecutor executor(2);
+  const auto result = explore(executor, clock, request);
+  EXPECT_FALSE(result.failure.has_value()) << result.failure->violation;
+  EXPECT_EQ(result.forwards_run, forwards);
+}
+
 TEST(Exploration, CaseAsJson_RoundTripsAndNamesMistakes) {
   const auto simulated = draw_case(11);
   EXPECT_EQ(case_from_json(case_to_json(simulated)).value(), simulated);
