@@ -31,8 +31,10 @@ void hook_dispatch(benchmark::State& state) {
   hot_path::SlotPool pool(device, {slots->span().subspan(0, kBlockBytes),
                                    slots->span().subspan(kBlockBytes, kBlockBytes)});
   hot_path::RankLocalTransfer transfer(device, {sources});
-  hot_path::BlockRing ring(device, pool, transfer, &bench.signal(), {}, pointers);
-  ring.prime();
+  const hot_path::ChainedRing whole_ring{.block_count = kBlocks};
+  hot_path::PrefetchChain chain(pool, transfer, {}, {whole_ring});
+  hot_path::BlockRing ring(device, pool, chain, &bench.signal(), whole_ring, pointers);
+  chain.prime();
   for ([[maybe_unused]] auto iteration : state) {
     state.SetIterationTime(bench.host_seconds([&] {
       for (std::uint32_t block = 0; block < kBlocks; ++block) {

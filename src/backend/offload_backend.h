@@ -92,7 +92,8 @@ class OffloadBackend {
   [[nodiscard]] const MemoryPlan& memory_plan() const;
   [[nodiscard]] const TrafficPlan& traffic_plan() const;
   // What the copy ledger must show after `forwards[d]` complete walks of DiT d's ring: prime,
-  // forwards and the repairs that happened. Blocks skipped by the caller are walks not completed.
+  // forwards and the repairs that happened. Blocks skipped by the caller are walks not completed,
+  // and so is a DiT whose child was not walked before it.
   [[nodiscard]] Traffic planned_traffic(const std::vector<std::uint64_t>& forwards) const;
   // Loads that were not refills: group-first entries and skipped or repeated blocks.
   [[nodiscard]] std::uint64_t repair_count() const;

@@ -84,6 +84,7 @@ PlacementPlan plan_placement(const contracts::ParameterTable& table, const Place
   PlacementPlan plan;
   for (const auto& dit : table.dits) {
     DitPlacement placement{dit.name,
+                           dit.parent,
                            {},
                            BlockPlacement{&dit.non_block, Residency::kResident,
                                           contracts::BlockLayout(dit.non_block)}};

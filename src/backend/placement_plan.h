@@ -32,6 +32,7 @@ struct BlockPlacement {
 
 struct DitPlacement {
   std::string name;
+  std::string parent;  // of a non-block child: its DiT's name
   // Ring order: all resident, or stage-resident ones and then streamed ones.
   std::vector<BlockPlacement> blocks;
   BlockPlacement non_block;  // always resident

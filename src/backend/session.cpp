@@ -81,7 +81,7 @@ Status Session::prepare() {
   }
   if (status.ok() && !plan_.rings.empty()) {
     build_transfer();
-    build_rings();
+    build_chains();
     build_resident_group();
   }
   return status;
@@ -151,29 +151,35 @@ void Session::build_transfer() {
   }
 }
 
-void Session::build_rings() {
+void Session::build_chains() {
   auto& device = request_.device;
   slots_.emplace(device, device_store_->slots());
+  rings_.resize(plan_.rings.size());
   // Ranks of a DP group serve different requests and may skip different blocks; ranks of an SP
   // group run the same one.
   const bool independent = plan_.effective.transfer == contracts::Transfer::kAllGather &&
                            request_.weight_axis != GroupAxis::kSequence;
-  for (std::size_t r = 0; r < plan_.rings.size(); ++r) {
-    if (!plan_.rings[r].streams()) {
-      rings_.push_back(nullptr);
-      continue;
+  const auto on_miss = independent ? hot_path::MissPolicy::kRefuse : hot_path::MissPolicy::kRepair;
+  for (const auto& planned : plan_.chains) {
+    std::vector<hot_path::ChainedRing> walked;
+    for (const auto index : planned.rings) {
+      const auto& ring = plan_.rings[index];
+      walked.push_back({static_cast<std::uint32_t>(index),
+                        static_cast<std::uint32_t>(ring.shards.size()), ring.leading});
     }
-    std::vector<contracts::BlockBinding*> bindings;
-    for (const auto& block : placement_.dits[plan_.rings[r].dit].blocks) {
-      bindings.push_back(block.spec->binding);
+    const auto number = static_cast<std::uint32_t>(chains_.size());
+    chains_.push_back(std::make_unique<hot_path::PrefetchChain>(
+        *slots_, *transfer_, hot_path::ChainOptions{number, planned.prefetch_depth, on_miss},
+        walked));
+    for (const auto& ring : walked) {
+      std::vector<contracts::BlockBinding*> bindings;
+      for (const auto& block : placement_.dits[plan_.rings[ring.ring].dit].blocks) {
+        bindings.push_back(block.spec->binding);
+      }
+      rings_[ring.ring] = std::make_unique<hot_path::BlockRing>(device, *slots_, *chains_.back(),
+                                                                request_.context.failure_signal,
+                                                                ring, std::move(bindings));
     }
-    const hot_path::RingOptions options{
-        static_cast<std::uint32_t>(r), plan_.rings[r].prefetch_depth,
-        independent ? hot_path::MissPolicy::kRefuse : hot_path::MissPolicy::kRepair,
-        plan_.rings[r].leading};
-    rings_.push_back(std::make_unique<hot_path::BlockRing>(device, *slots_, *transfer_,
-                                                           request_.context.failure_signal, options,
-                                                           std::move(bindings)));
   }
 }
 
@@ -234,10 +240,8 @@ void Session::commit() {
 }
 
 void Session::prime() {
-  const auto first =
-      std::find_if(rings_.begin(), rings_.end(), [](const auto& ring) { return ring != nullptr; });
-  if (first != rings_.end()) {
-    (*first)->prime();
+  if (!chains_.empty()) {
+    chains_.front()->prime();
   }
 }
 
@@ -251,8 +255,8 @@ Status Session::drop_residents() {
 
 Status Session::retire() {
   const auto bound = deadline();
-  for (const auto& ring : rings_) {
-    auto retired = ring != nullptr ? ring->retire(bound) : Status{};
+  for (const auto& chain : chains_) {
+    auto retired = chain->retire(request_.device, bound);
     if (!retired.ok()) {
       return retired;
     }
@@ -323,6 +327,7 @@ void Session::end_hot_path() noexcept {
   past_stage_count_ = stage_count();
   resident_group_.reset();
   rings_.clear();
+  chains_.clear();
   transfer_.reset();
   slots_.reset();
 }
@@ -363,13 +368,11 @@ contracts::BlockObserver* Session::observer(std::size_t dit) const {
 
 Traffic Session::repair_traffic() const {
   Traffic total = past_repair_traffic_;
-  for (std::size_t r = 0; r < rings_.size(); ++r) {
-    if (rings_[r] == nullptr) {
-      continue;
-    }
-    const auto& loads = rings_[r]->counts().repair_loads_of;
-    for (std::size_t block = 0; block < loads.size(); ++block) {
-      total += plan_.rings[r].block_traffic(block).times(loads[block]);
+  for (const auto& chain : chains_) {
+    const auto& loads = chain->counts().repair_loads_of;
+    for (hot_path::ChainPosition at = 0; at < loads.size(); ++at) {
+      const auto& place = chain->place(at);
+      total += plan_.rings[place.ring].block_traffic(place.block).times(loads[at]);
     }
   }
   return total;
@@ -377,8 +380,8 @@ Traffic Session::repair_traffic() const {
 
 std::uint64_t Session::repair_count() const {
   std::uint64_t count = past_repair_count_;
-  for (const auto& ring : rings_) {
-    count += ring != nullptr ? ring->counts().repairs : 0;
+  for (const auto& chain : chains_) {
+    count += chain->counts().repairs;
   }
   return count;
 }

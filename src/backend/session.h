@@ -40,10 +40,10 @@ class Session {
   // Announces every place and binds the resident ones. Call only after a unanimous yes.
   void commit();
 
-  // Fills the slots of the first ring; other rings are entered group-first.
+  // Fills the slots of the first chain; other chains are entered group-first.
   void prime();
 
-  // Waits on the host for the tail prefetch of every ring.
+  // Waits on the host for the tail prefetch of every chain.
   [[nodiscard]] Status retire();
 
   // Blocks that are resident for a stage come and go. Nothing where there are none.
@@ -88,7 +88,7 @@ class Session {
   // Packs the host store, or notes where the blocks lie in their files.
   [[nodiscard]] Status prepare_host();
   void build_transfer();
-  void build_rings();
+  void build_chains();
   void build_resident_group();
 
   BackendRequest request_;
@@ -100,6 +100,7 @@ class Session {
   std::optional<DeviceStore> device_store_;
   std::optional<hot_path::SlotPool> slots_;
   std::unique_ptr<hot_path::BlockTransfer> transfer_;
+  std::vector<std::unique_ptr<hot_path::PrefetchChain>> chains_;  // by ChainPlan
   std::vector<std::unique_ptr<hot_path::BlockRing>> rings_;  // by RingPlan; null: streams nothing
   std::optional<ResidentGroup> resident_group_;              // when blocks are resident for a stage
   std::vector<platform::EventId> drained_;                   // one a stream

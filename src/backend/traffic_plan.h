@@ -50,7 +50,7 @@ struct MemoryPlan {
 struct TrafficPlan {
   std::vector<Traffic> per_forward;  // by DiT: one walk of its ring; zero when resident
   Traffic stage_entry;               // leading blocks, whenever begin_request() loads them
-  Traffic prime;                     // once, at enable: the first ring fills its slots
+  Traffic prime;                     // once, at enable: the first chain fills its slots
 };
 
 }  // namespace dlo::backend

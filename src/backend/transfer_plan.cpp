@@ -1,6 +1,7 @@
 #include "backend/transfer_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -104,16 +105,53 @@ EffectiveTransfer decide(const config::OffloadConfig& config, const PlacementPla
 }
 
 RingPlan plan_ring(std::size_t dit, const DitPlacement& placement,
-                   const EffectiveTransfer& effective, std::uint32_t depth) {
+                   const EffectiveTransfer& effective) {
   RingPlan ring;
   ring.dit = dit;
   ring.leading = placement.leading_count();
-  const auto streamed = static_cast<std::uint32_t>(placement.blocks.size()) - ring.leading;
-  ring.prefetch_depth = streamed > 0 ? std::min(depth, streamed - 1) : 0;
   for (const auto& block : placement.blocks) {
     ring.shards.emplace_back(block.layout.bytes(), effective.group_size, effective.chunk_bytes);
   }
   return ring;
+}
+
+// Indices of the rings that stream and belong to `dit` or to a child of it, however deep, in the
+// order of the walk: children before their parent.
+void append_walk(const std::string& dit, const PlacementPlan& placement,
+                 const std::vector<RingPlan>& rings, std::vector<std::size_t>& walk) {
+  for (const auto& child : placement.dits) {
+    if (child.parent == dit) {
+      append_walk(child.name, placement, rings, walk);
+    }
+  }
+  const auto own = std::find_if(rings.begin(), rings.end(), [&](const RingPlan& ring) {
+    return ring.streams() && placement.dits[ring.dit].name == dit;
+  });
+  if (own != rings.end()) {
+    walk.push_back(static_cast<std::size_t>(own - rings.begin()));
+  }
+}
+
+// DiTs without a parent take turns as the request says: a chain each.
+std::vector<ChainPlan> plan_chains(const PlacementPlan& placement,
+                                   const std::vector<RingPlan>& rings, std::uint32_t depth) {
+  std::vector<ChainPlan> chains;
+  for (const auto& dit : placement.dits) {
+    ChainPlan chain;
+    const auto is_parent = [&](const DitPlacement& other) { return other.name == dit.parent; };
+    if (std::none_of(placement.dits.begin(), placement.dits.end(), is_parent)) {
+      append_walk(dit.name, placement, rings, chain.rings);
+    }
+    std::uint32_t streamed = 0;
+    for (const auto ring : chain.rings) {
+      streamed += static_cast<std::uint32_t>(rings[ring].shards.size()) - rings[ring].leading;
+    }
+    if (streamed > 0) {
+      chain.prefetch_depth = std::min(depth, streamed - 1);
+      chains.push_back(std::move(chain));
+    }
+  }
+  return chains;
 }
 
 MemoryPlan plan_memory(const config::OffloadConfig& config, const PlacementPlan& placement,
@@ -128,8 +166,10 @@ MemoryPlan plan_memory(const config::OffloadConfig& config, const PlacementPlan&
     }
   }
   std::uint64_t largest_piece_bytes = 0;
+  for (const auto& chain : plan.chains) {
+    memory.slot_count = std::max(memory.slot_count, chain.prefetch_depth + 1);
+  }
   for (const auto& ring : plan.rings) {
-    memory.slot_count = std::max(memory.slot_count, ring.streams() ? ring.prefetch_depth + 1 : 0);
     for (std::size_t block = 0; block < ring.shards.size(); ++block) {
       const auto& shard = ring.shards[block];
       memory.slot_bytes =
@@ -151,7 +191,22 @@ MemoryPlan plan_memory(const config::OffloadConfig& config, const PlacementPlan&
   return memory;
 }
 
-TrafficPlan plan_traffic(const PlacementPlan& placement, const std::vector<RingPlan>& rings) {
+// What fills the slots of a chain before its first forward: the blocks that it runs first.
+Traffic plan_prime(const ChainPlan& chain, const std::vector<RingPlan>& rings) {
+  Traffic traffic;
+  std::uint32_t loads = 0;
+  for (const auto index : chain.rings) {
+    const auto& ring = rings[index];
+    for (std::size_t block = ring.leading; block < ring.shards.size(); ++block) {
+      traffic += loads <= chain.prefetch_depth ? ring.block_traffic(block) : Traffic{};
+      ++loads;
+    }
+  }
+  return traffic;
+}
+
+TrafficPlan plan_traffic(const PlacementPlan& placement, const std::vector<RingPlan>& rings,
+                         const std::vector<ChainPlan>& chains) {
   TrafficPlan traffic;
   traffic.per_forward.resize(placement.dits.size());
   for (const auto& ring : rings) {
@@ -160,10 +215,8 @@ TrafficPlan plan_traffic(const PlacementPlan& placement, const std::vector<RingP
       total += ring.block_traffic(block);
     }
   }
-  const auto first =
-      std::find_if(rings.begin(), rings.end(), [](const RingPlan& ring) { return ring.streams(); });
-  for (std::uint32_t i = 0; first != rings.end() && i <= first->prefetch_depth; ++i) {
-    traffic.prime += first->block_traffic(first->leading + i);
+  if (!chains.empty()) {
+    traffic.prime = plan_prime(chains.front(), rings);
   }
   return traffic;
 }
@@ -193,24 +246,29 @@ TransferPlan plan_transfer(const config::OffloadConfig& config, const PlacementP
   plan.effective = decide(config, placement, group_size, backing);
   for (std::size_t dit = 0; dit < placement.dits.size(); ++dit) {
     if (placement.dits[dit].offloaded()) {
-      plan.rings.push_back(
-          plan_ring(dit, placement.dits[dit], plan.effective, config.prefetch_depth));
-      plan.effective.prefetch_depth =
-          std::max(plan.effective.prefetch_depth, plan.rings.back().prefetch_depth);
+      plan.rings.push_back(plan_ring(dit, placement.dits[dit], plan.effective));
     }
   }
+  plan.chains = plan_chains(placement, plan.rings, config.prefetch_depth);
+  for (const auto& chain : plan.chains) {
+    plan.effective.prefetch_depth = std::max(plan.effective.prefetch_depth, chain.prefetch_depth);
+  }
   plan.memory = plan_memory(config, placement, plan);
-  plan.traffic = plan_traffic(placement, plan.rings);
+  plan.traffic = plan_traffic(placement, plan.rings, plan.chains);
   return plan;
 }
 
 std::string schedule_digest(const TransferPlan& plan) {
   Sha256 tables;
   for (const auto& ring : plan.rings) {
-    tables.update(fmt::format("ring {} depth {}\n", ring.dit, ring.prefetch_depth));
+    tables.update(fmt::format("ring {} leading {}\n", ring.dit, ring.leading));
     for (const auto& shard : ring.shards) {
       tables.update(shard.digest_text() + "\n");
     }
+  }
+  for (const auto& chain : plan.chains) {
+    tables.update(
+        fmt::format("walk {} depth {}\n", fmt::join(chain.rings, " "), chain.prefetch_depth));
   }
   const auto& effective = plan.effective;
   return fmt::format("{} W={} depth={} chunk={} slots={} streamed={} tables={}",

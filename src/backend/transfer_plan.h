@@ -15,13 +15,14 @@
 
 namespace dlo::backend {
 
-inline constexpr std::uint64_t kStagingBytesMax = 256 * kMiB;  // by default
+// By default: so much stays in a processor's caches, where the device's copy then finds it; a larger
+// ring sends every packed byte through memory twice more.
+inline constexpr std::uint64_t kStagingBytesMax = 64 * kMiB;
 
 // One offloaded DiT. Ring index = position among the offloaded DiTs.
 struct RingPlan {
-  std::size_t dit = 0;               // index into the table
-  std::uint32_t leading = 0;         // blocks at the head that are resident while the stage runs
-  std::uint32_t prefetch_depth = 1;  // of the others
+  std::size_t dit = 0;        // index into the table
+  std::uint32_t leading = 0;  // blocks at the head that are resident while the stage runs
   std::vector<contracts::ShardLayout> shards;  // by block, leading ones included
 
   [[nodiscard]] bool streams() const { return leading < shards.size(); }
@@ -30,9 +31,16 @@ struct RingPlan {
   [[nodiscard]] Traffic block_traffic(std::size_t block) const;
 };
 
+// Rings that a forward walks one after the other: those of a DiT's children, then its own.
+struct ChainPlan {
+  std::vector<std::size_t> rings;  // that stream, by index, in the order of the walk
+  std::uint32_t prefetch_depth = 1;
+};
+
 struct TransferPlan {
   contracts::EffectiveTransfer effective;
   std::vector<RingPlan> rings;
+  std::vector<ChainPlan> chains;  // every ring that streams is in one
   MemoryPlan memory;
   TrafficPlan traffic;
 };
@@ -47,7 +55,7 @@ struct TransferPlan {
                                          contracts::Backing backing);
 
 // Short text that is equal on two ranks exactly when they would issue the same gathers in the same
-// order: effective transfer and a SHA-256 over all chunk tables (I5).
+// order: effective transfer and a SHA-256 over all chunk tables and chains (I5).
 [[nodiscard]] std::string schedule_digest(const TransferPlan& plan);
 
 }  // namespace dlo::backend

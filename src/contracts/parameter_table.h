@@ -40,7 +40,8 @@ struct BlockSpec {
 
 // One diffusion transformer: a ring of blocks and the children outside it. A non-block child with
 // a block list of its own (a token refiner) is a DitSpec behind its parent's: it is streamed when
-// it is large or the OffloadPlan names it, else resident as other non-block children.
+// it is large or the OffloadPlan names it, else resident as other non-block children. A forward
+// walks the children of a DiT, in the table's order, and then the DiT's own ring.
 struct DitSpec {
   std::string name;               // component name, "transformer"
   std::vector<BlockSpec> blocks;  // ring order

@@ -14,7 +14,7 @@ namespace {
 
 // What one worker takes at a time: large enough that a hand-over costs nothing beside it, small
 // enough that the last ones of a chunk end together.
-constexpr std::uint64_t kPieceBytes = kMiB;
+constexpr std::uint64_t kPieceBytes = kMiB / 2;
 
 }  // namespace
 

@@ -17,30 +17,31 @@ SlotPool::SlotPool(platform::Device& device, const std::vector<DeviceSpan>& slot
   }
 }
 
-SlotIndex SlotPool::choose(std::uint32_t ring) const {
+SlotIndex SlotPool::choose(std::uint32_t chain) const {
   const auto none = count();
   auto vacant = none;
   auto foreign = none;
   for (SlotIndex i = 0; i < none; ++i) {
     const auto& slot = slots_[i];
     auto& best = slot.state == SlotState::kVacant ? vacant : foreign;
-    const bool usable = slot.state == SlotState::kVacant ||
-                        (slot.state == SlotState::kHeld && slot.stamp.ring != ring);
+    const bool usable =
+        slot.state == SlotState::kVacant || (slot.state == SlotState::kHeld && slot.chain != chain);
     if (usable && (best == none || slot.changed < slots_[best].changed)) {
       best = i;
     }
   }
   const auto chosen = vacant != none ? vacant : foreign;
   if (chosen == none) {
-    throw RunError(refuse(codes::kStaleSlot, "every slot is in use", fmt::format("ring {}", ring),
+    throw RunError(refuse(codes::kStaleSlot, "every slot is in use", fmt::format("chain {}", chain),
                           "run one block at a time and call after_block for each"));
   }
   return chosen;
 }
 
-SlotStamp SlotPool::claim(SlotIndex slot, std::uint32_t ring, std::uint32_t block) {
+SlotStamp SlotPool::claim(SlotIndex slot, std::uint32_t chain, std::uint32_t ring,
+                          std::uint32_t block) {
   auto& taken = slots_[slot];
-  const bool own = taken.state == SlotState::kHeld && taken.stamp.ring == ring;
+  const bool own = taken.state == SlotState::kHeld && taken.chain == chain;
   if (taken.state == SlotState::kActive || own) {
     throw RunError(refuse(
         codes::kStaleSlot,
@@ -50,6 +51,7 @@ SlotStamp SlotPool::claim(SlotIndex slot, std::uint32_t ring, std::uint32_t bloc
         fmt::format("slot {}", slot), "this is a defect of the slot choice; report it"));
   }
   taken.stamp = SlotStamp{ring, block, ++generation_};
+  taken.chain = chain;
   taken.state = SlotState::kHeld;
   taken.changed = ++changes_;
   return taken.stamp;

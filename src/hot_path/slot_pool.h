@@ -1,10 +1,10 @@
-// Owns: SlotPool, the output slots that all rings share: the span, the two events and the owner
-// stamp of each, and which slot a load may take.
-// Must not own: the bytes (the backend's buffers), transfers, the order of blocks (block_ring.h).
-// Slots are taken in the order in which they became vacant, never by block index: with an index the
-// wrap of an odd ring would aim at a slot that is still to be read.
-// Threading: launching thread. Failure: a load aimed at a slot that its own ring still needs throws
-// RunError stale_slot; nothing was issued then. Allocates nothing after construction.
+// Owns: SlotPool, the output slots that all chains of rings share: the span, the two events and the
+// owner stamp of each, and which slot a load may take. Must not own: the bytes (the backend's
+// buffers), transfers, the order of blocks (prefetch_chain.h). Slots are taken in the order in
+// which they became vacant, never by block index: with an index the wrap of an odd ring would aim
+// at a slot that is still to be read. Threading: launching thread. Failure: a load aimed at a slot
+// that its own chain still needs throws RunError stale_slot; nothing was issued then. Allocates
+// nothing after construction.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SlotStamp {
 
 //            claim               activate              vacate
 //   vacant ----------> held ------------------> active -------> vacant
-//                       | vacate: skipped, or another ring claims it
+//                       | vacate: skipped, or another chain claims it
 //                       +----------------------------------> vacant
 enum class SlotState : std::uint8_t {
   kVacant,  // nobody will read it
@@ -51,13 +51,13 @@ class SlotPool {
   [[nodiscard]] SlotState state(SlotIndex slot) const { return slots_[slot].state; }
   [[nodiscard]] const SlotStamp& stamp(SlotIndex slot) const { return slots_[slot].stamp; }
 
-  // The slot that the next load of `ring` takes: the one vacant for longest; without a vacant one,
-  // the one that another ring has held for longest. Throws RunError stale_slot when there is none.
-  [[nodiscard]] SlotIndex choose(std::uint32_t ring) const;
+  // The slot that the next load of `chain` takes: the one vacant for longest; without a vacant one,
+  // the one that another chain has held for longest. Throws RunError stale_slot when there is none.
+  [[nodiscard]] SlotIndex choose(std::uint32_t chain) const;
 
-  // Stamps `slot` for `block` of `ring` with a new generation. Throws RunError stale_slot when the
-  // slot is active, or held by the same ring.
-  SlotStamp claim(SlotIndex slot, std::uint32_t ring, std::uint32_t block);
+  // Stamps `slot` for `block` of `ring`, which `chain` walks, with a new generation. Throws
+  // RunError stale_slot when the slot is active, or held by the same chain.
+  SlotStamp claim(SlotIndex slot, std::uint32_t chain, std::uint32_t ring, std::uint32_t block);
 
   // The block of the slot's stamp is about to be read. Precondition: held.
   void activate(SlotIndex slot);
@@ -72,6 +72,7 @@ class SlotPool {
     platform::EventId free;
     SlotState state = SlotState::kVacant;
     SlotStamp stamp;
+    std::uint32_t chain = 0;    // of the stamp
     std::uint64_t changed = 0;  // order of the last change of state
   };
 

@@ -99,8 +99,9 @@ class DitModel {
   // Called around each block of every later forward; null is the resident baseline. Not owned.
   virtual void set_observer(contracts::BlockObserver* observer) = 0;
 
-  // Rings of children that are large enough for one of their own, walked once a forward; the
-  // `parent` of each is spec().name. Same lifetime as spec(). None for most models.
+  // Rings of children that are large enough for one of their own, each walked once a forward, in
+  // this order and before the blocks of spec(); the `parent` of each is spec().name. Same lifetime
+  // as spec(). None for most models.
   [[nodiscard]] virtual std::vector<const contracts::DitSpec*> child_rings() const { return {}; }
   // As set_observer(), for one of child_rings(). Throws LogicError for a child that is not there.
   virtual void set_child_observer(std::size_t child, contracts::BlockObserver* observer);

@@ -72,6 +72,7 @@ SyntheticModel::SyntheticModel(const SyntheticShape& shape) : seed_(shape.seed) 
     auto& ring = rings_.emplace_back();
     auto& dit = table_.dits.emplace_back();
     dit.name = fmt::format("ring{}", r);
+    dit.parent = shape.rings[r].child ? "ring0" : "";
     for (std::size_t b = 0; b < shape.rings[r].blocks.size(); ++b) {
       const auto name = fmt::format("{}.blocks.{}", dit.name, b);
       auto& block = ring.blocks.emplace_back();
@@ -96,6 +97,17 @@ SyntheticModel::SyntheticModel(const SyntheticShape& shape) : seed_(shape.seed) 
     }
     attach(rings_[r].non_block, table_.dits[r].non_block);
   }
+}
+
+contracts::OffloadPlan SyntheticModel::offload_plan() const {
+  contracts::OffloadPlan plan;
+  for (const auto& dit : table_.dits) {
+    plan.resident_dit_paths.insert(dit.name);
+    if (!dit.parent.empty()) {
+      plan.offload_submodules.emplace(dit.name, "blocks");
+    }
+  }
+  return plan;
 }
 
 const SyntheticBinding& SyntheticModel::binding(std::size_t ring, std::size_t block) const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "contracts/block_observer.h"
+#include "contracts/offload_plan.h"
 #include "contracts/parameter_table.h"
 #include "platform/device.h"
 #include "synthetic/synthetic_binding.h"
@@ -37,6 +38,8 @@ class SyntheticModel {
 
   [[nodiscard]] const contracts::ParameterTable& table() const { return table_; }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  // Every ring may keep leading blocks, children are streamed whatever their size.
+  [[nodiscard]] contracts::OffloadPlan offload_plan() const;
   [[nodiscard]] const SyntheticBinding& binding(std::size_t ring, std::size_t block) const;
   // True when every block, non-block children included, is at its placeholder without places.
   [[nodiscard]] bool untouched() const;

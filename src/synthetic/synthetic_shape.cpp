@@ -89,6 +89,13 @@ SyntheticShape two_list_shape(std::uint64_t seed, const std::vector<std::uint32_
   return shape;
 }
 
+SyntheticShape with_children(SyntheticShape shape) {
+  for (std::size_t r = 1; r < shape.rings.size(); ++r) {
+    shape.rings[r].child = true;
+  }
+  return shape;
+}
+
 SyntheticShape uniform_shape(std::uint64_t seed, std::uint32_t blocks, std::uint64_t block_bytes) {
   const SyntheticTensor tensor{DType::kU8, {static_cast<std::int64_t>(block_bytes)}, {}};
   SyntheticShape shape;

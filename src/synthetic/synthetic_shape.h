@@ -21,6 +21,7 @@ struct SyntheticTensor {
 struct SyntheticRing {
   std::vector<std::vector<SyntheticTensor>> blocks;
   std::vector<SyntheticTensor> non_block;
+  bool child = false;  // of ring 0: a forward walks it before that one
 };
 
 struct SyntheticShape {
@@ -39,6 +40,9 @@ struct SyntheticShape {
 // rest (FLUX.1), with the non-block tensors of draw_shape().
 [[nodiscard]] SyntheticShape two_list_shape(std::uint64_t seed,
                                             const std::vector<std::uint32_t>& ring_blocks);
+
+// `shape` with every ring but the first a child of the first, as a token refiner is.
+[[nodiscard]] SyntheticShape with_children(SyntheticShape shape);
 
 // One ring of equal blocks, each a single contiguous U8 tensor of `block_bytes`.
 [[nodiscard]] SyntheticShape uniform_shape(std::uint64_t seed, std::uint32_t blocks,

@@ -67,6 +67,34 @@ TEST(LeadingBlocks, ReadyWaitDropped_ExplorationFindsIt) {
   expect_killed("drop ready_wait of leading blocks", mutated(Mutation{of_the_group, {}, {}}));
 }
 
+// A child of two blocks before a ring of five: its loads are issued at the end of the parent's
+// walk, the parent's first ones at the end of its own.
+engine::SimulatedCase chained_case(bool use_allgather) {
+  engine::SimulatedCase simulated;
+  simulated.ring_blocks = {5, 2};
+  simulated.children = true;
+  simulated.use_allgather = use_allgather;
+  simulated.ranks = use_allgather ? 2 : 1;
+  return simulated;
+}
+
+TEST(ChainedLoads, FreeWaitDropped_ExplorationFindsIt) {
+  const auto of_the_child = [](const OpLabel& label) {
+    return label.site == Site::kFreeWait && label.ring == 1;
+  };
+  const auto of_the_head = [](const OpLabel& label) {
+    return label.site == Site::kFreeWait && label.ring == 0 && label.block < 2;
+  };
+  for (const bool use_allgather : {false, true}) {
+    const auto simulated = chained_case(use_allgather);
+    const std::string how = use_allgather ? " (all_gather)" : " (rank_local)";
+    expect_killed("drop free_wait of a child's loads" + how,
+                  mutated(Mutation{of_the_child, {}, {}}), simulated);
+    expect_killed("drop free_wait of loads behind a child" + how,
+                  mutated(Mutation{of_the_head, {}, {}}), simulated);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Waits, DroppedWait, testing::ValuesIn(test_support::kGuardWaits));
 INSTANTIATE_TEST_SUITE_P(Records, DroppedRecord, testing::ValuesIn(test_support::kGuardRecords));
 INSTANTIATE_TEST_SUITE_P(Moves, MovedSite, testing::ValuesIn(test_support::all_guards()));

@@ -11,12 +11,14 @@
 
 namespace dlo::test {
 
-void expect_killed(const std::string& mutant, const engine::DeviceDecorator& decorate) {
+void expect_killed(const std::string& mutant, const engine::DeviceDecorator& decorate,
+                   const std::optional<engine::SimulatedCase>& simulated) {
   platform::ThreadExecutor executor(2);
   const platform::SteadyClock clock;
   engine::ExploreRequest request;
   request.last_seed = kMutantSeedsMax;
   request.decorate = decorate;
+  request.simulated = simulated;
   request.shrink = engine::Shrinking::kOff;
   const auto result = engine::explore(executor, clock, request);
   ASSERT_TRUE(result.failure.has_value())

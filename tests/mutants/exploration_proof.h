@@ -3,6 +3,7 @@
 // Markdown; without it rows only show in the test's output.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/simulation/exploration.h"
@@ -13,6 +14,8 @@ namespace dlo::test {
 inline constexpr std::uint64_t kMutantSeedsMax = 3000;
 
 // Explores from seed 1 and expects a violation within kMutantSeedsMax seeds; books the row.
-void expect_killed(const std::string& mutant, const engine::DeviceDecorator& decorate);
+// `simulated`: the case of every seed; none: cases are drawn.
+void expect_killed(const std::string& mutant, const engine::DeviceDecorator& decorate,
+                   const std::optional<engine::SimulatedCase>& simulated = {});
 
 }  // namespace dlo::test

@@ -36,38 +36,58 @@ Decorate slow_gathers() {
   return slow_site(Site::kGather, 5 * kMillisecond);
 }
 
+namespace {
+
+struct Way {
+  int ranks;
+  std::uint64_t chunk_bytes;
+  bool mapped;
+};
+
+// The largest block is not the last one, so that its bytes linger in a slot.
+synthetic::SyntheticShape mutant_shape(std::uint32_t blocks, bool child) {
+  synthetic::SyntheticShape shape;
+  shape.seed = 17;
+  auto& ring = shape.rings.emplace_back();
+  for (std::uint32_t b = 0; b < blocks; ++b) {
+    ring.blocks.push_back({{DType::kU8, {b == 1 ? 9000 : 3000}, {}}});
+  }
+  if (child) {
+    shape.rings.emplace_back().blocks.assign(2, {{DType::kU8, {2000}, {}}});
+  }
+  return synthetic::with_children(std::move(shape));
+}
+
+SyntheticJob mutant_job(const synthetic::SyntheticShape& shape, std::uint32_t depth, const Way& way,
+                        const Decorate& decorate) {
+  SyntheticJob job;
+  job.shape = shape;
+  job.ranks = way.ranks;
+  job.config = streaming_config(static_cast<std::uint32_t>(way.ranks), depth, way.chunk_bytes);
+  job.mapped = way.mapped;
+  job.config.staging_chunk_bytes = 2048;
+  job.config.staging_bytes = 2 * job.config.staging_chunk_bytes;
+  job.requests = whole_forwards(shape.rings.size(), 1, 2);
+  job.decorate = decorate;
+  job.timeout = 5 * kSecond;
+  return job;
+}
+
+}  // namespace
+
 std::vector<NamedJob> mutant_jobs(const Decorate& decorate) {
-  struct Way {
-    int ranks;
-    std::uint64_t chunk_bytes;
-    bool mapped;
-  };
   constexpr std::array kWays{Way{1, 0, false}, Way{2, 0, false}, Way{2, 512, false},
                              Way{1, 0, true}};
   std::vector<NamedJob> jobs;
   for (const std::uint32_t blocks : {4U, 5U}) {
     for (const std::uint32_t depth : {1U, 2U}) {
       for (const auto& way : kWays) {
-        SyntheticJob job;
-        // The largest block is not the last one, so that its bytes linger in a slot.
-        job.shape.seed = 17;
-        auto& ring = job.shape.rings.emplace_back();
-        for (std::uint32_t b = 0; b < blocks; ++b) {
-          ring.blocks.push_back({{DType::kU8, {b == 1 ? 9000 : 3000}, {}}});
+        for (const bool child : {false, true}) {
+          jobs.push_back(NamedJob{fmt::format("{} blocks{}, depth {}, {} ranks, chunk {}{}", blocks,
+                                              child ? " and a child" : "", depth, way.ranks,
+                                              way.chunk_bytes, way.mapped ? ", mapped" : ""),
+                                  mutant_job(mutant_shape(blocks, child), depth, way, decorate)});
         }
-        job.ranks = way.ranks;
-        job.config =
-            streaming_config(static_cast<std::uint32_t>(way.ranks), depth, way.chunk_bytes);
-        job.mapped = way.mapped;
-        job.config.staging_chunk_bytes = 2048;
-        job.config.staging_bytes = 2 * job.config.staging_chunk_bytes;
-        job.requests = whole_walks(1, 1, 2);
-        job.decorate = decorate;
-        job.timeout = 5 * kSecond;
-        jobs.push_back(
-            NamedJob{fmt::format("{} blocks, depth {}, {} ranks, chunk {}{}", blocks, depth,
-                                 way.ranks, way.chunk_bytes, way.mapped ? ", mapped" : ""),
-                     std::move(job)});
       }
     }
   }
@@ -78,7 +98,7 @@ bool detected(const SyntheticJob& job, std::string& why) {
   SyntheticJob plain = job;
   const auto resident = resident_digest(plain);
   for (const auto& rank : run_job(job)) {
-    if (!rank.good(resident)) {
+    if (!rank.good(resident) || rank.repairs > 0) {
       why = rank.text();
       return true;
     }

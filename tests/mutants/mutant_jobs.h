@@ -24,11 +24,12 @@ struct NamedJob {
 // Odd and even rings of uneven blocks, larger than the number of slots (a ring that fits its slots
 // reloads equal bytes, so that a missing free wait cannot show), depth 1 and 2, rank-local and
 // AllGather of two ranks, whole blocks and chunks, and staged from mapped files through a ring of
-// two chunks. `decorate` goes around every rank's device.
+// two chunks; each alone and as a DiT with a child of two blocks that is walked before it.
+// `decorate` goes around every rank's device.
 [[nodiscard]] std::vector<NamedJob> mutant_jobs(const Decorate& decorate);
 
 // True when the outcome of some rank is not that of a good run: another digest, wrong bytes, an
-// error, or traffic that is not the plan's. `why` says what was seen first.
+// error, traffic that is not the plan's, or blocks loaded again. `why` says what was seen first.
 [[nodiscard]] bool detected(const SyntheticJob& job, std::string& why);
 
 }  // namespace dlo::test

@@ -14,7 +14,10 @@ namespace {
 // Jobs on which the mutant is not equal to the original.
 bool concerned(const SyntheticJob& job) {
   const std::string mutant = mutant_name();
-  const auto blocks = job.shape.rings.front().blocks.size();
+  std::size_t blocks = 0;
+  for (const auto& ring : job.shape.rings) {
+    blocks += ring.blocks.size();
+  }
   if (mutant == "gather_not_narrowed") {
     return job.ranks > 1;
   }
@@ -23,6 +26,9 @@ bool concerned(const SyntheticJob& job) {
   }
   if (mutant == "pack_ignores_chunk") {
     return job.mapped;
+  }
+  if (mutant == "own_head_at_the_wrap") {
+    return job.shape.rings.size() > 1;
   }
   // Static slots are right when the slots divide the ring.
   return blocks % (job.config.prefetch_depth + 1) != 0;

@@ -70,7 +70,11 @@ std::vector<SimulatedCase> fault_cases() {
   staged_residents.resident_layers = 1;
   auto gathered_mapping = gathered;
   gathered_mapping.mapped = true;
-  return {local, pageable, gathered, two_rings, staged, staged_residents, gathered_mapping};
+  auto chained = gathered;
+  chained.ring_blocks = {3, 2};
+  chained.children = true;
+  return {local,  pageable,         gathered,         two_rings,
+          staged, staged_residents, gathered_mapping, chained};
 }
 
 FaultSummary fail_every_call(const SimulatedCase& simulated, std::uint64_t seed,

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/seeded_random.h"
 
@@ -32,16 +34,26 @@ std::uint32_t draw_ranks(SeededRandom& random) {
 
 }  // namespace
 
+std::vector<std::size_t> SimulatedCase::walk_order() const {
+  std::vector<std::size_t> order(ring_blocks.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (children) {
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+  }
+  return order;
+}
+
 std::uint64_t SimulatedCase::forwards() const {
   return static_cast<std::uint64_t>(requests) * walks_per_request * ring_blocks.size();
 }
 
 std::string SimulatedCase::text() const {
   return fmt::format(
-      "rings {}, {} ranks {}, depth {}, {} input slots, chunks of {} bytes, {}{}, {} resident "
+      "rings {}{}, {} ranks {}, depth {}, {} input slots, chunks of {} bytes, {}{}, {} resident "
       "layers, {} requests of {} walks{}{}, shape seed {}",
-      fmt::join(ring_blocks, "+"), ranks, use_allgather ? "all_gather" : "rank_local",
-      prefetch_depth, input_slots, chunk_bytes, pin_cpu_memory ? "pinned" : "pageable",
+      fmt::join(ring_blocks, "+"), children ? ", children of the first" : "", ranks,
+      use_allgather ? "all_gather" : "rank_local", prefetch_depth, input_slots, chunk_bytes,
+      pin_cpu_memory ? "pinned" : "pageable",
       mapped ? fmt::format(", mapped with staging of {} in chunks of {}", staging_bytes,
                            staging_chunk_bytes)
              : "",
@@ -75,6 +87,10 @@ SimulatedCase draw_case(std::uint64_t seed) {
     drawn.resident_layers = draw_between(random, 1, 4);
   }
   drawn.two_lists = random.chance(15);
+  drawn.children = drawn.ring_blocks.size() > 1 && random.chance(50);
+  if (drawn.children && random.chance(30)) {
+    drawn.ring_blocks.push_back(draw_ring_size(random));
+  }
   return drawn;
 }
 
@@ -92,11 +108,13 @@ std::vector<SimulatedCase> smaller_cases(const SimulatedCase& failing) {
   const auto with = [&](const auto& change) {
     SimulatedCase candidate = failing;
     change(candidate);
+    candidate.children = candidate.children && candidate.ring_blocks.size() > 1;
     if (candidate != failing) {
       smaller.push_back(std::move(candidate));
     }
   };
   with([](SimulatedCase& c) { c.ring_blocks.resize(1); });
+  with([](SimulatedCase& c) { c.ring_blocks.resize(c.ring_blocks.size() > 2 ? 2 : 1); });
   for (std::size_t ring = 0; ring < failing.ring_blocks.size(); ++ring) {
     with([ring](SimulatedCase& c) { c.ring_blocks[ring] = (c.ring_blocks[ring] + 1) / 2; });
     with([ring](SimulatedCase& c) { c.ring_blocks[ring] -= c.ring_blocks[ring] > 1 ? 1U : 0U; });
@@ -108,6 +126,7 @@ std::vector<SimulatedCase> smaller_cases(const SimulatedCase& failing) {
   with([](SimulatedCase& c) { c.chunk_bytes = 0; });
   with([](SimulatedCase& c) { c.prefetch_depth -= c.prefetch_depth > 1 ? 1U : 0U; });
   with([](SimulatedCase& c) { c.skip_blocks = false; });
+  with([](SimulatedCase& c) { c.children = false; });
   with([](SimulatedCase& c) { c.two_lists = false; });
   with([](SimulatedCase& c) { c.resident_layers = 0; });
   with([](SimulatedCase& c) { c.mapped = false; });

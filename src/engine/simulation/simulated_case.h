@@ -14,6 +14,7 @@ namespace dlo::engine {
 
 struct SimulatedCase {
   std::vector<std::uint32_t> ring_blocks = {3};  // by ring
+  bool children = false;                         // the other rings are children of the first
   std::uint32_t ranks = 1;                       // size of the weight group
   bool use_allgather = false;
   bool pin_cpu_memory = true;
@@ -30,6 +31,8 @@ struct SimulatedCase {
   bool two_lists = false;               // blocks of two sizes, 2.4 : 1, as FLUX.1 has them
   std::uint64_t shape_seed = 1;
 
+  // Rings in the order in which they are walked: children before their parent.
+  [[nodiscard]] std::vector<std::size_t> walk_order() const;
   // Forwards that one rank makes.
   [[nodiscard]] std::uint64_t forwards() const;
   // "rings 3+5, 4 ranks all_gather, depth 2, chunks of 512, ...", for failure reports.
@@ -44,8 +47,9 @@ struct SimulatedCase {
 [[nodiscard]] Result<SimulatedCase> case_from_json(const nlohmann::json& json);
 
 // The case of `seed` in the general space: rings of 1, 2, 3, 4, 5, 7 and, rarely, 72 blocks, one or
-// two of them, 1 to 8 ranks, depth 1 to 4, one chunk or many, drains, skipped blocks, private and
-// mapped host tensors, small staging rings, resident leading blocks, rings of two block sizes.
+// two of them, by turns or one a child of the other, or a DiT with two children, 1 to 8 ranks,
+// depth 1 to 4, one chunk or many, drains, skipped blocks, private and mapped host tensors, small
+// staging rings, resident leading blocks, rings of two block sizes.
 [[nodiscard]] SimulatedCase draw_case(std::uint64_t seed);
 // The same with AllGather over `ranks`, whatever the seed drew, and without what AllGather refuses.
 [[nodiscard]] SimulatedCase draw_case_over(std::uint32_t ranks, std::uint64_t seed);

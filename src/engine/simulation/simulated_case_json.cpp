@@ -13,15 +13,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SimulatedCase, ring_blocks, rank
                                                 chunk_bytes, requests, walks_per_request,
                                                 skip_blocks, shape_seed, mapped,
                                                 staging_chunk_bytes, staging_bytes, resident_layers,
-                                                two_lists)
+                                                two_lists, children)
 
 namespace {
 
-constexpr std::array<std::string_view, 16> kNames = {
-    "ring_blocks",         "ranks",         "use_allgather",   "pin_cpu_memory",
-    "prefetch_depth",      "input_slots",   "chunk_bytes",     "requests",
-    "walks_per_request",   "skip_blocks",   "shape_seed",      "mapped",
-    "staging_chunk_bytes", "staging_bytes", "resident_layers", "two_lists"};
+constexpr std::array<std::string_view, 17> kNames = {
+    "ring_blocks",         "ranks",          "use_allgather",
+    "pin_cpu_memory",      "prefetch_depth", "input_slots",
+    "chunk_bytes",         "requests",       "walks_per_request",
+    "skip_blocks",         "shape_seed",     "mapped",
+    "staging_chunk_bytes", "staging_bytes",  "resident_layers",
+    "two_lists",           "children"};
 
 Status check_ranges(const SimulatedCase& c) {
   const auto wrong = [](std::string what) {
@@ -34,6 +36,9 @@ Status check_ranges(const SimulatedCase& c) {
     if (blocks == 0 || blocks > 1000) {
       return wrong("a ring has 1 to 1000 blocks");
     }
+  }
+  if (c.children && c.ring_blocks.size() < 2) {
+    return wrong("children need ring_blocks of at least two rings");
   }
   if (c.ranks == 0 || c.ranks > 64 || (c.ranks > 1 && !c.use_allgather)) {
     return wrong("ranks must be 1 to 64, and 1 without AllGather");

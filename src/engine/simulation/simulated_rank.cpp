@@ -36,9 +36,10 @@ config::OffloadConfig config_of(const SimulatedCase& simulated) {
 }
 
 synthetic::SyntheticShape make_shape(const SimulatedCase& simulated) {
-  return simulated.two_lists
-             ? synthetic::two_list_shape(simulated.shape_seed, simulated.ring_blocks)
-             : synthetic::draw_shape(simulated.shape_seed, simulated.ring_blocks);
+  auto shape = simulated.two_lists
+                   ? synthetic::two_list_shape(simulated.shape_seed, simulated.ring_blocks)
+                   : synthetic::draw_shape(simulated.shape_seed, simulated.ring_blocks);
+  return simulated.children ? synthetic::with_children(std::move(shape)) : shape;
 }
 
 std::unique_ptr<contracts::HostTensors> make_tensors(const SimulatedCase& simulated,
@@ -47,15 +48,6 @@ std::unique_ptr<contracts::HostTensors> make_tensors(const SimulatedCase& simula
     return std::make_unique<synthetic::SyntheticMapping>(model.table(), model.seed());
   }
   return std::make_unique<synthetic::SyntheticTensors>(model.table(), model.seed());
-}
-
-// Every ring may keep leading blocks.
-contracts::OffloadPlan plan_of(const synthetic::SyntheticModel& model) {
-  contracts::OffloadPlan plan;
-  for (const auto& dit : model.table().dits) {
-    plan.resident_dit_paths.insert(dit.name);
-  }
-  return plan;
 }
 
 }  // namespace
@@ -72,7 +64,7 @@ SimulatedRank::SimulatedRank(platform::sim::SimKernel& kernel, comm::SimFabric& 
       world_(base_world_.get()),
       model_(make_shape(simulated)),
       tensors_(make_tensors(simulated, model_)),
-      offload_plan_(plan_of(model_)),
+      offload_plan_(model_.offload_plan()),
       config_(config_of(simulated)),
       choices_(simulated.shape_seed * 1000 + 7) {
   if (extras.faults != nullptr) {
@@ -210,7 +202,7 @@ void SimulatedRank::walk_all(backend::OffloadBackend& backend) {
       return;
     }
     for (std::uint32_t walk = 0; walk < simulated_.walks_per_request; ++walk) {
-      for (std::size_t ring = 0; ring < simulated_.ring_blocks.size(); ++ring) {
+      for (const auto ring : simulated_.walk_order()) {
         walk_ring(ring, backend.observer(ring));
       }
     }
@@ -243,6 +235,10 @@ void SimulatedRank::judge(const backend::OffloadBackend& backend) {
          "pinned memory exceeds what was promised");
   if (!simulated_.skip_blocks && verdict_.code.empty()) {
     judge_traffic(backend);
+    // Rings that do not take turns on the slots find what was loaded for them, on every forward.
+    const bool alone = simulated_.children || simulated_.ring_blocks.size() == 1;
+    expect(!alone || backend.repair_count() == 0,
+           fmt::format("{} repairs of forwards in order", backend.repair_count()));
   }
 }
 

@@ -27,7 +27,7 @@ Decorate draw_decoration() {
 
 SyntheticJob draw_job(int ranks) {
   SyntheticJob job;
-  std::vector<std::uint32_t> rings(*rc::gen::inRange<std::size_t>(1, 3));
+  std::vector<std::uint32_t> rings(*rc::gen::inRange<std::size_t>(1, 4));
   for (auto& blocks : rings) {
     blocks = *rc::gen::inRange(1U, 10U);
   }
@@ -56,6 +56,55 @@ RC_GTEST_PROP(Streaming, RankLocal_EqualsResidentWithinPlanAndMemory, ()) {
 
 RC_GTEST_PROP(Streaming, AllGather_EqualsResidentWithinPlanAndMemory, ()) {
   expect_good(draw_job(*rc::gen::inRange(2, 5)));
+}
+
+// A DiT of one to three rings, the others children of the first.
+SyntheticJob draw_chained_job(int ranks) {
+  auto job = draw_job(ranks);
+  const auto rings = job.shape.rings.size();
+  job.shape = synthetic::with_children(job.shape);
+  job.requests = whole_forwards(rings, *rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 4U));
+  job.mapped = *rc::gen::arbitrary<bool>();
+  if (ranks == 1) {
+    job.config.dlo_resident_layers = *rc::gen::inRange(0U, 4U);
+  }
+  return job;
+}
+
+// I3 with exactly one load a block: prime and walks, and nothing that was loaded again.
+void expect_good_without_repair(const SyntheticJob& job) {
+  const auto resident = resident_digest(job);
+  for (const auto& rank : run_job(job)) {
+    RC_LOG() << rank.text() << "\n";
+    RC_ASSERT(rank.good(resident));
+    RC_ASSERT(rank.repairs == 0U);
+  }
+}
+
+RC_GTEST_PROP(Streaming, ChildrenBeforeTheirParent_RankLocal_RepairsNothing, ()) {
+  expect_good_without_repair(draw_chained_job(1));
+}
+
+RC_GTEST_PROP(Streaming, ChildrenBeforeTheirParent_AllGather_RepairsNothing, ()) {
+  expect_good_without_repair(draw_chained_job(*rc::gen::inRange(2, 5)));
+}
+
+// A child that one forward leaves out: every rank takes the same path.
+TEST(Streaming, ForwardWithoutTheChild_EqualsResidentOfTheSameWalks) {
+  for (const int ranks : {1, 2}) {
+    for (const std::uint32_t depth : {1U, 3U}) {
+      SyntheticJob job;
+      job.shape = synthetic::with_children(synthetic::draw_shape(11, {5, 2}));
+      job.ranks = ranks;
+      job.config = streaming_config(static_cast<std::uint32_t>(ranks), depth, 256);
+      job.requests = {{{1, {}}, {0, {}}, {0, {}}, {1, {}}, {0, {}}}, {{0, {}}, {1, {}}, {1, {}}}};
+      const auto resident = resident_digest(job);
+      for (const auto& rank : run_job(job)) {
+        EXPECT_TRUE(rank.code.empty() && rank.findings.clean()) << rank.text();
+        EXPECT_EQ(rank.digest, resident) << rank.text();
+      }
+    }
+  }
 }
 
 // Every count that public bug reports name (RG-1, RG-6), each with a slow last block.

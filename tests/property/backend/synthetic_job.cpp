@@ -40,9 +40,7 @@ class Rank {
     } else {
       tensors_ = std::make_unique<synthetic::SyntheticTensors>(model_.table(), model_.seed());
     }
-    for (const auto& dit : model_.table().dits) {
-      offload_plan_.resident_dit_paths.insert(dit.name);
-    }
+    offload_plan_ = model_.offload_plan();
     platform::CpuDeviceOptions options;
     options.rank = world.rank();
     auto device = platform::make_cpu_device(options, clock, world.failure_signal());
@@ -229,6 +227,18 @@ std::vector<std::vector<Walk>> whole_walks(std::size_t rings, std::uint32_t requ
   std::vector<Walk> walks;
   for (std::size_t ring = 0; ring < rings; ++ring) {
     walks.insert(walks.end(), steps, Walk{ring, {}});
+  }
+  return std::vector<std::vector<Walk>>(requests, walks);
+}
+
+std::vector<std::vector<Walk>> whole_forwards(std::size_t rings, std::uint32_t requests,
+                                              std::uint32_t steps) {
+  std::vector<Walk> walks;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    for (std::size_t child = 1; child < rings; ++child) {
+      walks.push_back(Walk{child, {}});
+    }
+    walks.push_back(Walk{0, {}});
   }
   return std::vector<std::vector<Walk>>(requests, walks);
 }

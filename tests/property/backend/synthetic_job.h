@@ -78,4 +78,9 @@ struct RankOutcome {
 [[nodiscard]] std::vector<std::vector<Walk>> whole_walks(std::size_t rings, std::uint32_t requests,
                                                          std::uint32_t steps);
 
+// `requests` requests of `steps` forwards of a DiT whose other rings are its children: these first.
+[[nodiscard]] std::vector<std::vector<Walk>> whole_forwards(std::size_t rings,
+                                                            std::uint32_t requests,
+                                                            std::uint32_t steps);
+
 }  // namespace dlo::test

@@ -79,12 +79,63 @@ TEST(TransferPlan, TwoRings_ShareSlotsOfTheLargestBlock) {
   auto config = test::rank_local_config();
   config.prefetch_depth = 3;
   const auto plan = plan_of(config, model);
-  ASSERT_EQ(plan.rings.size(), 2U);
-  EXPECT_EQ(plan.rings[0].prefetch_depth, 1U);
-  EXPECT_EQ(plan.rings[1].prefetch_depth, 3U);
+  ASSERT_EQ(plan.chains.size(), 2U);
+  EXPECT_EQ(plan.chains[0].rings, std::vector<std::size_t>{0});
+  EXPECT_EQ(plan.chains[1].rings, std::vector<std::size_t>{1});
+  EXPECT_EQ(plan.chains[0].prefetch_depth, 1U);
+  EXPECT_EQ(plan.chains[1].prefetch_depth, 3U);
   EXPECT_EQ(plan.memory.slot_count, 4U);
   EXPECT_EQ(plan.memory.slot_bytes, 4096U);
   EXPECT_EQ(plan.traffic.prime, (Traffic{2, 1024, 0, 0})) << "the first ring alone is primed";
+}
+
+// Five blocks of 4096 and two children of two blocks of 512 each.
+synthetic::SyntheticShape shape_with_children() {
+  synthetic::SyntheticShape shape = uniform_shape(1, 5, 4096);
+  for (int child = 0; child < 2; ++child) {
+    shape.rings.push_back(uniform_shape(1, 2, 512).rings.front());
+  }
+  return synthetic::with_children(std::move(shape));
+}
+
+const contracts::OffloadPlan kStreamChildren = {
+    .offload_submodules = {{"ring1", "blocks"}, {"ring2", "blocks"}}};
+
+TEST(TransferPlan, ChildrenAndTheirParent_AreOneChainInTheOrderOfTheWalk) {
+  const SyntheticModel model(shape_with_children());
+  auto config = test::rank_local_config();
+  config.prefetch_depth = 4;
+  const auto plan = plan_of(config, model, Backing::kOrdinary, kStreamChildren);
+  ASSERT_EQ(plan.chains.size(), 1U);
+  EXPECT_EQ(plan.chains[0].rings, (std::vector<std::size_t>{1, 2, 0}));
+  EXPECT_EQ(plan.chains[0].prefetch_depth, 4U) << "of nine blocks, not of two";
+  EXPECT_EQ(plan.memory.slot_count, 5U);
+  EXPECT_EQ(plan.traffic.prime, (Traffic{5, 4 * 512 + 4096, 0, 0}))
+      << "both children and the parent's first block";
+  EXPECT_EQ(plan.traffic.per_forward,
+            (std::vector<Traffic>{{5, 5 * 4096, 0, 0}, {2, 1024, 0, 0}, {2, 1024, 0, 0}}));
+}
+
+TEST(TransferPlan, ChildThatStaysResident_IsNotInTheChain) {
+  const SyntheticModel model(shape_with_children());
+  const auto plan = plan_of(test::rank_local_config(), model, Backing::kOrdinary,
+                            {.offload_submodules = {{"ring2", "blocks"}}});
+  ASSERT_EQ(plan.chains.size(), 1U);
+  EXPECT_EQ(plan.rings[1].dit, 2U);
+  EXPECT_EQ(plan.chains[0].rings, (std::vector<std::size_t>{1, 0})) << "indices of rings";
+}
+
+TEST(TransferPlan, ParentThatIsWhollyResident_LeavesAChainOfItsChildren) {
+  const SyntheticModel model(shape_with_children());
+  auto config = test::rank_local_config();
+  config.dlo_resident_layers = 5;
+  config.prefetch_depth = 2;
+  auto offload_plan = kStreamChildren;
+  offload_plan.resident_dit_paths = {"ring0"};
+  const auto plan = plan_of(config, model, Backing::kOrdinary, offload_plan);
+  ASSERT_EQ(plan.chains.size(), 1U);
+  EXPECT_EQ(plan.chains[0].rings, (std::vector<std::size_t>{1, 2}));
+  EXPECT_EQ(plan.traffic.prime, (Traffic{3, 1536, 0, 0}));
 }
 
 TEST(TransferPlan, AllGatherAskedOfAGroupOfOne_IsRankLocalWithItsCode) {
@@ -120,7 +171,7 @@ TEST(TransferPlan, MappedBacking_IsStagedThroughTwoLargestBlocksByDefault) {
   EXPECT_TRUE(plan.effective.downgrades.empty());
 }
 
-TEST(TransferPlan, MappedLargeBlocks_AreStagedThrough256MiBInChunksOf16) {
+TEST(TransferPlan, MappedLargeBlocks_AreStagedThrough64MiBInChunksOf16) {
   const SyntheticModel model(uniform_shape(1, 2, 0));
   auto placement = plan_placement(model.table(), {.stream = true});
   const contracts::TensorSpec large{
@@ -132,7 +183,7 @@ TEST(TransferPlan, MappedLargeBlocks_AreStagedThrough256MiBInChunksOf16) {
   const auto plan =
       plan_transfer(test::rank_local_config(), placement, 1, Backing::kCheckpointMmap);
   EXPECT_EQ(plan.memory.staging_chunk_bytes, 16 * kMiB);
-  EXPECT_EQ(plan.memory.staging_bytes(), 256 * kMiB);
+  EXPECT_EQ(plan.memory.staging_bytes(), 64 * kMiB);
   EXPECT_EQ(plan.traffic.per_forward[0].h2d_calls, 2 * 44U) << "700 / 16, rounded up";
 }
 
@@ -227,6 +278,18 @@ TEST(ScheduleDigest, AnythingThatChangesTheGathers_ChangesIt) {
   EXPECT_NE(digest, schedule_digest(plan_of(chunked, model)));
   EXPECT_NE(digest, schedule_digest(plan_of(deeper, model)));
   EXPECT_NE(digest, schedule_digest(plan_of(config, other)));
+}
+
+TEST(ScheduleDigest, OrderOfTheWalk_ChangesIt) {
+  const auto config = test::all_gather_config();
+  const SyntheticModel children(shape_with_children());
+  auto apart = shape_with_children();
+  for (auto& ring : apart.rings) {
+    ring.child = false;
+  }
+  const SyntheticModel others(apart);
+  EXPECT_NE(schedule_digest(plan_of(config, children, Backing::kOrdinary, kStreamChildren)),
+            schedule_digest(plan_of(config, others)));
 }
 
 TEST(ScheduleDigest, PinningOnOneRankAlone_DoesNotChangeIt) {

@@ -22,13 +22,13 @@ std::uint64_t allocations_of(RingFixture& fixture) {
   const auto other = test::in_order(3);
   const std::vector<std::uint32_t> skipping = {0, 2, 3, 4};
   const auto before = test_support::allocation_count();
-  fixture.ring().prime();
+  fixture.chain().prime();
   for (int forward = 0; forward < 3; ++forward) {
     fixture.walk(whole);
     fixture.walk(other, 1);
     fixture.walk(skipping);
   }
-  const auto retired = fixture.ring().retire({});
+  const auto retired = fixture.chain().retire(fixture.device, {});
   const auto count = test_support::allocation_count() - before;
   EXPECT_TRUE(retired.ok());
   return count;
@@ -43,6 +43,12 @@ TEST(HotPathAllocation, CountingOperatorNew_SeesAnAllocation) {
 TEST(HotPathAllocation, WalksByRankLocal_AllocateNothing) {
   RingFixture fixture(
       FixtureOptions{.rings = {{512, 512, 2048, 512, 512}, {256, 256, 256}}, .depth = 2});
+  EXPECT_EQ(allocations_of(fixture), 0U);
+}
+
+TEST(HotPathAllocation, WalksOfAChain_AllocateNothing) {
+  RingFixture fixture(FixtureOptions{
+      .rings = {{512, 512, 2048, 512, 512}, {256, 256, 256}}, .chained = true, .depth = 2});
   EXPECT_EQ(allocations_of(fixture), 0U);
 }
 

@@ -35,9 +35,9 @@ void expect_reads_match_loads(const RingFixture& fixture) {
 TEST(BlockRingRepair, RingEnteredFirst_LoadsItsFirstBlocksOnEntry) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}, .depth = 2});
   fixture.walk(in_order(3));  // never primed
-  EXPECT_EQ(fixture.ring().counts().repairs, 1U);
-  EXPECT_EQ(fixture.ring().counts().repair_loads_of, (std::vector<std::uint64_t>{1, 1, 1}));
-  EXPECT_EQ(fixture.ring().counts().refill_loads, 3U);
+  EXPECT_EQ(fixture.chain().counts().repairs, 1U);
+  EXPECT_EQ(fixture.chain().counts().repair_loads_of, (std::vector<std::uint64_t>{1, 1, 1}));
+  EXPECT_EQ(fixture.chain().counts().refill_loads, 3U);
   expect_reads_match_loads(fixture);
 }
 
@@ -47,7 +47,7 @@ TEST(BlockRingRepair, TwoRingsShareSlots_EachEntryRepairsOnce) {
       RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512, 512}, {256, 1024, 256}},
                                          .depth = depth,
                                          .on_miss = policy});
-      fixture.ring(0).prime();
+      fixture.chain(0).prime();
       for (int request = 0; request < 2; ++request) {
         fixture.walk(in_order(5), 0);
         fixture.walk(in_order(5), 0);
@@ -55,33 +55,33 @@ TEST(BlockRingRepair, TwoRingsShareSlots_EachEntryRepairsOnce) {
         fixture.walk(in_order(3), 1);
       }
       expect_reads_match_loads(fixture);
-      EXPECT_EQ(fixture.ring(0).counts().repairs, 1U) << "depth " << depth;
-      EXPECT_EQ(fixture.ring(1).counts().repairs, 2U) << "depth " << depth;
+      EXPECT_EQ(fixture.chain(0).counts().repairs, 1U) << "depth " << depth;
+      EXPECT_EQ(fixture.chain(1).counts().repairs, 2U) << "depth " << depth;
     }
   }
 }
 
 TEST(BlockRingRepair, SkippedBlockThatIsHeld_GivesItsSlotToTheNextLoad) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512}}, .depth = 2});
-  fixture.ring().prime();
+  fixture.chain().prime();
   fixture.walk({0, 2, 3, 0, 1, 2, 3});
   expect_reads_match_loads(fixture);
-  EXPECT_EQ(fixture.ring().counts().repairs, 0U);
+  EXPECT_EQ(fixture.chain().counts().repairs, 0U);
   EXPECT_EQ(fixture.loaded_blocks(), (std::vector<std::int32_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2}));
 }
 
 TEST(BlockRingRepair, RepeatedBlock_IsLoadedAgain) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512}}});
-  fixture.ring().prime();
+  fixture.chain().prime();
   fixture.walk({0, 1, 1, 2, 3});
   expect_reads_match_loads(fixture);
-  EXPECT_EQ(fixture.ring().counts().repairs, 1U);
+  EXPECT_EQ(fixture.chain().counts().repairs, 1U);
 }
 
 TEST(BlockRingRepair, OrderUnlikeTheRing_ReadsWhatItAskedFor) {
   for (const auto depth : {1U, 2U, 3U}) {
     RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512, 512}}, .depth = depth});
-    fixture.ring().prime();
+    fixture.chain().prime();
     fixture.walk({0, 2, 1, 3, 3, 2, 1, 0, 0, 1, 2, 3});
     expect_reads_match_loads(fixture);
   }
@@ -91,7 +91,7 @@ TEST(BlockRingRepair, RefusePolicy_SkippedOrRepeatedBlockIsStaleSlot) {
   for (const std::uint32_t next : {2U, 0U, 3U}) {
     RingFixture fixture(FixtureOptions{
         .rings = {{512, 512, 512, 512}}, .depth = 2, .on_miss = MissPolicy::kRefuse});
-    fixture.ring().prime();
+    fixture.chain().prime();
     fixture.walk({0});
     fixture.device.clear();
     try {

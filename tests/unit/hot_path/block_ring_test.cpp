@@ -25,7 +25,7 @@ using test::RingFixture;
 
 TEST(BlockRing, ThreeBlocksTwoSlotsRankLocal_IssuesThisSequence) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}});
-  fixture.ring().prime();
+  fixture.chain().prime();
   fixture.walk({0, 1});
   const std::vector<std::string> expected = {
       "copy: wait free_wait ring 0 block 0 slot 0",
@@ -52,7 +52,7 @@ TEST(BlockRing, ThreeBlocksTwoSlotsRankLocal_IssuesThisSequence) {
 
 TEST(BlockRing, OneLoadByAllGather_CopiesAheadAndGathersIntoTheNarrowedSlot) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 2048}}, .group_size = 2, .chunk_bytes = 512});
-  fixture.ring().prime();
+  fixture.chain().prime();
   const std::vector<std::string> expected = {
       "comm: wait free_wait ring 0 block 0 slot 0",
       "copy: wait input_free_wait ring 0 block 0 slot 0 chunk 0",
@@ -174,7 +174,7 @@ void expect_sequence(const Shape& shape) {
     options.rings[0].push_back(block_bytes(b));
   }
   RingFixture fixture(options);
-  fixture.ring().prime();
+  fixture.chain().prime();
   for (int forward = 0; forward < 3; ++forward) {
     fixture.walk(in_order(shape.blocks));
   }
@@ -185,8 +185,8 @@ void expect_sequence(const Shape& shape) {
         << "operation " << i << " is '" << op_text(fixture.device.log()[i]) << "', not '"
         << op_text(expected[i]) << "'";
   }
-  EXPECT_EQ(fixture.ring().counts().repairs, 0U);
-  EXPECT_EQ(fixture.ring().counts().refill_loads, 3U * shape.blocks);
+  EXPECT_EQ(fixture.chain().counts().repairs, 0U);
+  EXPECT_EQ(fixture.chain().counts().refill_loads, 3U * shape.blocks);
 }
 
 TEST(BlockRing, EveryRingSizeAndDepth_RankLocal_FollowsTheClosedForm) {
@@ -214,7 +214,7 @@ TEST(BlockRing, EveryRingSizeAndDepth_AllGather_FollowsTheClosedForm) {
 TEST(BlockRing, BlockWithoutBytes_IsLoadedWithoutCopyOrGather) {
   for (const auto group_size : {1U, 2U}) {
     RingFixture fixture(FixtureOptions{.rings = {{512, 0, 512}}, .group_size = group_size});
-    fixture.ring().prime();
+    fixture.chain().prime();
     fixture.walk(in_order(3));
     for (const auto& op : fixture.device.log()) {
       EXPECT_FALSE((op.kind == OpKind::kCopy || op.kind == OpKind::kGather) && op.label.block == 1);
@@ -224,7 +224,7 @@ TEST(BlockRing, BlockWithoutBytes_IsLoadedWithoutCopyOrGather) {
 
 TEST(BlockRing, DeviceFailure_IsThrownWithItsCode) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}});
-  fixture.ring().prime();
+  fixture.chain().prime();
   fixture.ring().before_block(0);
   fixture.device.fail(refuse(codes::kCopyFailed, "broken link", "copy", "none"));
   try {
@@ -238,7 +238,7 @@ TEST(BlockRing, DeviceFailure_IsThrownWithItsCode) {
 
 TEST(BlockRing, PeerFailure_IsThrownWithItsCode) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}});
-  fixture.ring().prime();
+  fixture.chain().prime();
   fixture.signal->raise(Failure{std::string(codes::kPinFailed), 1, -1, "pin", "no memory"});
   try {
     fixture.ring().before_block(0);
@@ -250,7 +250,7 @@ TEST(BlockRing, PeerFailure_IsThrownWithItsCode) {
 
 TEST(BlockRing, CallsOutOfPairs_AreLogicErrors) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}});
-  fixture.ring().prime();
+  fixture.chain().prime();
   EXPECT_THROW(fixture.ring().after_block(0), LogicError);
   fixture.ring().before_block(0);
   EXPECT_THROW(fixture.ring().before_block(1), LogicError);
@@ -259,17 +259,17 @@ TEST(BlockRing, CallsOutOfPairs_AreLogicErrors) {
 
 TEST(BlockRing, Retire_WaitsOnTheHostAloneAndKeepsTheSlots) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}});
-  fixture.ring().prime();
+  fixture.chain().prime();
   fixture.walk(in_order(3));
   fixture.device.clear();
-  ASSERT_TRUE(fixture.ring().retire({}).ok());
+  ASSERT_TRUE(fixture.chain().retire(fixture.device, {}).ok());
   for (const auto& op : fixture.device.log()) {
     EXPECT_EQ(op.label.site, Site::kDrain);
     EXPECT_NE(op.stream, StreamKind::kCompute);
   }
   EXPECT_EQ(fixture.device.log().size(), 2U) << "both slots hold the tail prefetch";
   fixture.walk({0});
-  EXPECT_EQ(fixture.ring().counts().repairs, 0U) << "the next request starts warm";
+  EXPECT_EQ(fixture.chain().counts().repairs, 0U) << "the next request starts warm";
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST_F(PoolOfThree, EventsOfAllSlots_AreDistinct) {
 
 TEST_F(PoolOfThree, Choose_TakesTheSlotVacantForLongest) {
   for (std::uint32_t b = 0; b < 3; ++b) {
-    pool_.claim(pool_.choose(0), 0, b);
+    pool_.claim(pool_.choose(0), 0, 0, b);
   }
   pool_.activate(1);
   pool_.vacate(1);
@@ -54,37 +54,38 @@ TEST_F(PoolOfThree, Choose_TakesTheSlotVacantForLongest) {
   EXPECT_EQ(pool_.choose(0), 1U);
 }
 
-TEST_F(PoolOfThree, Choose_PrefersVacantOverAnotherRingsHeldSlot) {
-  pool_.claim(0, 0, 0);
-  pool_.claim(1, 0, 1);
+TEST_F(PoolOfThree, Choose_PrefersVacantOverAnotherChainsHeldSlot) {
+  pool_.claim(0, 0, 0, 0);
+  pool_.claim(1, 0, 0, 1);
   EXPECT_EQ(pool_.choose(1), 2U);
-  pool_.claim(2, 1, 0);
-  EXPECT_EQ(pool_.choose(1), 0U) << "the longest held slot of ring 0";
+  pool_.claim(2, 1, 1, 0);
+  EXPECT_EQ(pool_.choose(1), 0U) << "the longest held slot of chain 0";
 }
 
 TEST_F(PoolOfThree, Choose_NothingLeft_IsStaleSlot) {
   for (std::uint32_t b = 0; b < 3; ++b) {
-    pool_.claim(b, 0, b);
+    pool_.claim(b, 0, 0, b);
   }
   EXPECT_EQ(code_of([&] { static_cast<void>(pool_.choose(0)); }), codes::kStaleSlot);
 }
 
 TEST_F(PoolOfThree, Claim_ActiveSlot_IsStaleSlot) {
-  pool_.claim(0, 0, 0);
+  pool_.claim(0, 0, 0, 0);
   pool_.activate(0);
-  EXPECT_EQ(code_of([&] { pool_.claim(0, 1, 0); }), codes::kStaleSlot);
+  EXPECT_EQ(code_of([&] { pool_.claim(0, 1, 1, 0); }), codes::kStaleSlot);
 }
 
-TEST_F(PoolOfThree, Claim_SlotHeldByTheSameRing_IsStaleSlot) {
-  pool_.claim(0, 0, 0);
-  EXPECT_EQ(code_of([&] { pool_.claim(0, 0, 1); }), codes::kStaleSlot);
+TEST_F(PoolOfThree, Claim_SlotHeldByTheSameChain_IsStaleSlot) {
+  pool_.claim(0, 0, 0, 0);
+  EXPECT_EQ(code_of([&] { pool_.claim(0, 0, 0, 1); }), codes::kStaleSlot);
+  EXPECT_EQ(code_of([&] { pool_.claim(0, 0, 1, 0); }), codes::kStaleSlot) << "whatever its ring";
   EXPECT_EQ(pool_.stamp(0).block, 0U) << "a refused claim leaves the stamp";
 }
 
 TEST_F(PoolOfThree, Claim_SameBlockAgain_GetsANewGeneration) {
-  const auto first = pool_.claim(0, 0, 5);
+  const auto first = pool_.claim(0, 0, 0, 5);
   pool_.vacate(0);
-  EXPECT_NE(pool_.claim(0, 0, 5), first);
+  EXPECT_NE(pool_.claim(0, 0, 0, 5), first);
 }
 
 TEST_F(PoolOfThree, Activate_VacantSlot_IsALogicError) {
