@@ -1,7 +1,7 @@
 // Goal: NCCL's and the copy engines' communicators gather as the seam says, one rank a GPU; a rank
 // that never comes to a gather ends everybody by name within the deadline, and the abort lets the
 // device come to rest; staged gathers give the same bytes where ranks share a GPU.
-// Method: under mpirun with 1, 2 and 4 ranks.
+// Method: under mpirun with 1, 2, 4 and 8 ranks.
 #include <gtest/gtest.h>
 
 #include <cstring>
