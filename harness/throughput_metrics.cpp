@@ -31,10 +31,12 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"slowdown_high_percent", "slowdown, high", "%", "Upper end of it."},
     MetricDefinition{
         "link_share_percent", "of the link", "%",
-        "Time that the link alone needs, divided by forward_ms. Rank-local: streamed bytes over "
-        "the H2D rate of all ranks at once; AllGather: the longer of the shard's H2D and the "
-        "gathers of all blocks; each rate is the best sample of the same run, on the slowest rank. "
-        "More than 101 % is a finding: a limit that is beaten is none."},
+        "Time that the link alone needs, divided by the time of a forward, median over the "
+        "forwards. Rank-local: streamed bytes over the H2D rate of all ranks at once; AllGather: "
+        "the longer of the shard's H2D and the gathers of all blocks. The H2D rate of a round is "
+        "the better one of bare copies before and behind it, the gather's the best sample of the "
+        "calibration, each on the slowest rank. More than 101 % is a finding: a limit that is "
+        "beaten is none."},
     MetricDefinition{"compute_p50_ms", "block compute", "ms",
                      "Device time of a block's compute, median over blocks and traced forwards, "
                      "slowest rank."},
@@ -64,8 +66,7 @@ constexpr std::array kArmDefinitions{
                      "Copies of block weights that a rank issues in a traced forward."},
     MetricDefinition{
         "h2d_forward_bytes", "H2D bytes a forward", "bytes",
-        "Bytes of them. The limit is the plan's for one walk of each ring; rings that share "
-        "slots load more, for each displaces blocks of the other."},
+        "Bytes of them. The limit is the plan's: one load of each block of every ring."},
     MetricDefinition{"device_weight_bytes", "device weight bytes", "bytes",
                      "Weight bytes in device memory, largest rank, from the platform's books. The "
                      "limit is what invariant I4 allows."},
@@ -100,7 +101,8 @@ constexpr std::array kRunDefinitions{
     MetricDefinition{"h2d_together_bytes_per_s", "H2D together", "bytes/s",
                      "The same on all ranks at once, slowest rank; of one rank, the same figure."},
     MetricDefinition{"pack_copy_bytes_per_s", "pack and copy", "bytes/s",
-                     "Ordinary memory through two pinned halves by the packing threads of the run, "
+                     "Ordinary memory through two pinned halves of 32 MiB by the packing threads "
+                     "of the run, "
                      "all ranks at once, slowest rank, median of 8 after 2 warm-ups."},
     MetricDefinition{"gather_bytes_per_s", "AllGather", "bytes/s",
                      "Gathered bytes (output) a second for a whole block, slowest rank."},
@@ -180,9 +182,8 @@ void add_forward(const ArmSummary& arm, double baseline_ms, ArmMetrics& metrics)
     metrics.add("slowdown_low_percent", forward.relative->low * kPercent, std::nullopt, samples);
     metrics.add("slowdown_high_percent", forward.relative->high * kPercent, std::nullopt, samples);
   }
-  if (arm.link_limit_ms && forward.median > 0) {
-    metrics.add("link_share_percent", *arm.link_limit_ms / forward.median * kPercent, kPercent,
-                samples);
+  if (arm.link_share) {
+    metrics.add("link_share_percent", *arm.link_share * kPercent, kPercent, samples);
   }
 }
 

@@ -21,11 +21,14 @@ struct ArmSummary {
   telemetry::ArmSummary forward;
   std::vector<const engine::ArmMeasurement*> ranks;  // into the reports, by rank
 
-  // Time that the link alone needs: rank-local, streamed bytes over the H2D rate of all ranks at
-  // once; AllGather, the longer of the shard's H2D and the gathers of all blocks. Each rate is the
-  // best sample of this run, for a limit lies above all that is measured. None: resident, or not
-  // calibrated.
+  // Time that the link alone needs, median over the rounds: rank-local, streamed bytes over the H2D
+  // rate of all ranks at once; AllGather, the longer of the shard's H2D and the gathers of all
+  // blocks. The H2D rate of a round is the better one of those measured before and behind it, for a
+  // limit lies above all that is measured, and the host's memory is faster at one time than at
+  // another. The gather's is the best sample of the calibration. None: resident, or not calibrated.
   std::optional<double> link_limit_ms;
+  // That time of a round over each of its forwards, median over all forwards.
+  std::optional<double> link_share;
   // Staged alone: time that a bare loop of this run, with as many threads, takes to pack and copy
   // its blocks, at the median rate. No limit: the loop stops for its threads.
   std::optional<double> pack_copy_ms;
@@ -55,12 +58,12 @@ inline constexpr double kNoiseAllowance = 0.002;
 [[nodiscard]] Json difference_json(const std::optional<telemetry::PairedDifference>& difference);
 
 // As results.json holds it: {rounds, noise_floor, calibration, arms [{name, effective, forward_ms,
-// median_ms, p99_ms, difference, relative, link_limit_ms, slowdown_limit, predicted_ms,
+// median_ms, p99_ms, difference, relative, link_limit_ms, link_share, slowdown_limit, predicted_ms,
 // prediction_note, output_sha256, counters_absent, blocks [one a rank]}]}. `counters_absent` is why
 // an accelerator's counter is absent, of the first rank that lacks one.
 [[nodiscard]] Json throughput_json(const ThroughputSummary& summary);
 
-// Share of the link limit by which samples of one run may lie above its best calibrated rate.
+// Share by which the samples of one run may beat its link limit.
 inline constexpr double kLinkTolerance = 0.01;
 
 // One sentence for each arm that gave other bytes than the baseline, moved other bytes than its

@@ -35,7 +35,7 @@ struct OffloadOptions {
   std::int64_t dlo_input_slots = 2;                   // AllGather input slots, 1..1024
   bool dlo_checkpoint_mmap = true;     // try to map the checkpoint; false: always load
   std::int64_t dlo_pack_threads = 4;   // that fill the staging ring, 1..64
-  std::int64_t dlo_staging_bytes = 0;  // of the ring; 0: min(2 x largest block, 256 MiB)
+  std::int64_t dlo_staging_bytes = 0;  // of the ring; 0: min(2 x largest block, 64 MiB)
   std::int64_t dlo_staging_chunk_bytes = kDefaultStagingChunkBytes;
 
   friend bool operator==(const OffloadOptions&, const OffloadOptions&) = default;

@@ -50,7 +50,7 @@ constexpr std::array kOffloadRows = {
     Offload{"dlo_pack_threads", &OffloadOptions::dlo_pack_threads, "threads", "--dlo-pack-threads",
             "", "Threads that fill the staging ring from a mapping, 1 to 64."},
     Offload{"dlo_staging_bytes", &OffloadOptions::dlo_staging_bytes, "bytes", "--dlo-staging-bytes",
-            "", "Size of the staging ring; 0: two of the largest block, at most 256 MiB."},
+            "", "Size of the staging ring; 0: two of the largest block, at most 64 MiB."},
     Offload{"dlo_staging_chunk_bytes", &OffloadOptions::dlo_staging_chunk_bytes, "bytes",
             "--dlo-staging-chunk-bytes", "",
             "Bytes that are packed and copied at a time, a multiple of 256."},

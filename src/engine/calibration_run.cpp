@@ -24,8 +24,10 @@ constexpr int kRepeats = 8;
 constexpr int kOperations = 8;
 // Events in one sample of their cost; far below what a stream's queue holds.
 constexpr int kEventPairs = 200;
-// What a packing thread takes at a time.
-constexpr std::uint64_t kPackStripeBytes = 4 * kMiB;
+// What a packing thread takes at a time, and what is packed while the same amount is copied: two
+// of them stay in the caches, where the copy finds them.
+constexpr std::uint64_t kPackStripeBytes = kMiB / 2;
+constexpr std::uint64_t kPackHalfBytes = 32 * kMiB;
 constexpr std::int64_t kAcceleratorGemm = 8192;
 constexpr std::int64_t kHostGemm = 256;
 constexpr const char* kAlone = "h2d_alone_bytes_per_s";
@@ -44,6 +46,17 @@ struct Series {
   [[nodiscard]] double most() const { return *std::max_element(ms.begin(), ms.end()); }
 };
 
+// A row of one operation, behind one more that is not timed.
+Result<double> row_ms(CalibrationBench& bench, StreamKind stream,
+                      const std::function<void()>& issue, Nanoseconds* host_ns) {
+  const auto row = [&issue] {
+    for (int operation = 0; operation < kOperations; ++operation) {
+      issue();
+    }
+  };
+  return bench.time_beside_ms(stream, issue, row, host_ns);
+}
+
 // Of one operation in a row of them. `meet_each`: all ranks begin each row together.
 Result<Series> measure(CalibrationBench& bench, StreamKind stream,
                        const std::function<void()>& issue, bool meet_each) {
@@ -55,12 +68,7 @@ Result<Series> measure(CalibrationBench& bench, StreamKind stream,
       }
     }
     Nanoseconds host_ns = 0;
-    const auto row = [&issue] {
-      for (int operation = 0; operation < kOperations; ++operation) {
-        issue();
-      }
-    };
-    const auto ms = bench.time_beside_ms(stream, issue, row, &host_ns);
+    const auto ms = row_ms(bench, stream, issue, &host_ns);
     if (!ms.ok()) {
       return ms.refusal();
     }
@@ -162,28 +170,32 @@ Status gather(CalibrationBench& bench, MachineCalibration& calibration) {
                       calibration);
 }
 
-// One row: blocks of ordinary memory through the two halves of the pinned one, each packed by the
-// threads while the other half is copied.
+// One row: blocks of ordinary memory through two halves of pinned memory, each packed by the
+// threads while the other one is copied.
 Result<double> pack_and_copy_ms(CalibrationBench& bench, ConstByteSpan source,
                                 platform::Executor& threads,
                                 const std::array<platform::EventId, 2>& copied) {
   auto& device = bench.device();
   const OpLabel label{.site = Site::kPlacement};
-  const auto half_bytes = source.size() / 2;
+  const auto half_bytes = std::min(kPackHalfBytes, source.size() / 2);
+  const auto part_count = ceil_divide(source.size(), half_bytes);
   const Nanoseconds begin = device.clock().now();
-  for (std::size_t turn = 0; turn < std::size_t{2} * kOperations; ++turn) {
+  for (std::size_t turn = 0; turn < kOperations * part_count; ++turn) {
     const auto half = turn % 2;
-    const auto from = source.subspan(half * half_bytes, half_bytes);
-    const auto to = bench.host().subspan(half * half_bytes, half_bytes);
+    const auto at = turn % part_count * half_bytes;
+    const auto bytes = std::min(half_bytes, source.size() - at);
+    const auto from = source.subspan(at, bytes);
+    const auto to = bench.host().subspan(half * half_bytes, bytes);
     const auto deadline = Deadline::after(device.clock().now(), bench.seams().timeout);
     if (auto free = device.wait_host(copied[half], deadline, label); !free.ok()) {
       return free.refusal();
     }
-    threads.parallel_for(ceil_divide(half_bytes, kPackStripeBytes), [&](std::size_t stripe) {
-      const auto at = stripe * kPackStripeBytes;
-      std::memcpy(to.data() + at, from.data() + at, std::min(kPackStripeBytes, half_bytes - at));
+    threads.parallel_for(ceil_divide(bytes, kPackStripeBytes), [&](std::size_t stripe) {
+      const auto begin_bytes = stripe * kPackStripeBytes;
+      std::memcpy(to.data() + begin_bytes, from.data() + begin_bytes,
+                  std::min(kPackStripeBytes, bytes - begin_bytes));
     });
-    device.copy_to_device(StreamKind::kCopy, bench.block().subspan(0, half_bytes), to, label);
+    device.copy_to_device(StreamKind::kCopy, bench.block().subspan(at, bytes), to, label);
     device.record(copied[half], StreamKind::kCopy, label);
   }
   if (auto status = bench.finish(); !status.ok()) {
@@ -287,6 +299,31 @@ Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
     }
   }
   return calibration;
+}
+
+Status add_link_rate(const CalibrationSeams& seams, std::unique_ptr<CalibrationBench>& bench,
+                     MachineCalibration& calibration) {
+  if (bench == nullptr) {
+    auto made = CalibrationBench::make(seams, calibration.block_bytes, calibration.block_bytes);
+    if (!made.ok()) {
+      return made.refusal();
+    }
+    bench = std::move(made).value();
+  }
+  if (const auto met = bench->meet("link"); !met.ok()) {
+    return met.refusal();
+  }
+  const auto ms = row_ms(
+      *bench, StreamKind::kCopy, [&] { bench->copy_block(); }, nullptr);
+  if (!ms.ok()) {
+    return ms.refusal();
+  }
+  const auto all = bench->share("link", per_second(bench->block_bytes(), *ms / kOperations));
+  if (!all.ok()) {
+    return all.refusal();
+  }
+  calibration.link_bytes_per_s.push_back(*std::min_element(all->begin(), all->end()));
+  return {};
 }
 
 const CalibrationFigure* MachineCalibration::find(std::string_view name) const {

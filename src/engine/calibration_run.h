@@ -26,6 +26,12 @@ struct CalibrationRequest {
 [[nodiscard]] Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
                                                    const CalibrationRequest& request);
 
+// Adds to calibration.link_bytes_per_s what one row of block copies on all ranks at once gives. The
+// first call makes `bench`, of one block. Precondition: calibrated.
+[[nodiscard]] Status add_link_rate(const CalibrationSeams& seams,
+                                   std::unique_ptr<CalibrationBench>& bench,
+                                   MachineCalibration& calibration);
+
 // The GEMM figures alone: see throughput_report.h. `longest_ms` is what one copy or gather takes:
 // a series of products lasts twice that, so that it meets all of it.
 [[nodiscard]] Status calibrate_compute(CalibrationBench& bench, double longest_ms, DType gemm_dtype,

@@ -55,16 +55,14 @@ Status ThroughputArm::start(double timestep) {
       end = parts.device.create_event();
     }
     const auto traffic = traffic_of_forward();
-    // Rings that share the slots load each block a second time at most: what another displaced.
-    const std::uint64_t loads = parts.model.child_rings().empty() ? 1 : 2;
     std::size_t other_blocks = 0;
     for (const auto* child : parts.model.child_rings()) {
       other_blocks += child->blocks.size();
     }
     timing_.prepare({.blocks = static_cast<std::uint32_t>(parts.model.spec().blocks.size()),
                      .other_blocks = static_cast<std::uint32_t>(other_blocks),
-                     .copies = static_cast<std::uint32_t>(loads * traffic.h2d_calls),
-                     .gathers = static_cast<std::uint32_t>(loads * traffic.gather_calls)});
+                     .copies = static_cast<std::uint32_t>(traffic.h2d_calls),
+                     .gathers = static_cast<std::uint32_t>(traffic.gather_calls)});
     parts.pipeline.prepare_forwards(replica_, timestep);
     output_.resize(parts.pipeline.output(0).size());
     finish();
@@ -186,6 +184,32 @@ void ThroughputArm::measure(ArmMeasurement& measured) {
   }
   measured.output_sha256 = sha256_hex(ConstByteSpan(output_.data(), output_.size()));
   measured.rank = worker_.report();
+}
+
+ArmToPredict ThroughputArm::to_predict() {
+  const auto parts = worker_.parts();
+  ArmToPredict arm{worker_.report().effective,
+                   static_cast<std::uint32_t>(options().dlo_input_slots),
+                   parts.backend.memory_plan().stage_resident_bytes};
+  const auto& traffic = parts.backend.traffic_plan().per_forward;
+  const auto children = parts.model.child_rings();
+  for (std::size_t child = 0; child < children.size(); ++child) {
+    if (traffic.at(1 + child).h2d_calls == 0) {
+      continue;  // it stays on the device
+    }
+    for (const auto& block : children[child]->blocks) {
+      arm.child_block_bytes.push_back(contracts::BlockLayout(block).bytes());
+    }
+  }
+  return arm;
+}
+
+std::vector<std::uint64_t> ThroughputArm::block_bytes() {
+  std::vector<std::uint64_t> bytes;
+  for (const auto& block : worker_.parts().model.spec().blocks) {
+    bytes.push_back(contracts::BlockLayout(block).bytes());
+  }
+  return bytes;
 }
 
 std::uint32_t ThroughputArm::pack_threads() {

@@ -16,6 +16,7 @@
 
 #include "comm/process_groups.h"
 #include "config/offload_config.h"
+#include "engine/throughput_prediction.h"
 #include "engine/throughput_report.h"
 #include "engine/worker.h"
 #include "platform/posix/steady_clock.h"
@@ -49,13 +50,16 @@ class ThroughputArm {
   [[nodiscard]] Worker& worker() { return worker_; }
   // Adds what the plan, the books and the last output say of it. Precondition: started.
   void measure(ArmMeasurement& measured);
+  // What a prediction knows of it, and its main ring's blocks, padded. Precondition: started.
+  [[nodiscard]] ArmToPredict to_predict();
+  [[nodiscard]] std::vector<std::uint64_t> block_bytes();
   // Threads that pack its blocks; 0 when nothing is staged. Precondition: started.
   [[nodiscard]] std::uint32_t pack_threads();
 
  private:
   using OnEnd = std::function<void(std::uint32_t forward)>;
 
-  // What one forward moves over every ring that it walks, without the repairs between rings.
+  // What one forward moves over every ring that it walks.
   [[nodiscard]] backend::Traffic traffic_of_forward();
   // Enqueues and awaits `count` forwards, one ahead; `enqueue` puts in whatever belongs to one,
   // `on_end` is told of each end in order.

@@ -67,11 +67,20 @@ Result<double> predict_forward_ms(const Calibration& calibration, std::uint32_t 
   request.ranks = ranks;
   request.group_size = arm.effective.group_size;
   request.transfer = arm.effective.transfer;
+  double other_ms = baseline.other_compute_ms;
+  if (!arm.child_block_bytes.empty()) {
+    other_ms -= baseline.child_compute_ms;
+  }
+  for (const auto bytes : arm.child_block_bytes) {
+    const double share =
+        baseline.child_compute_ms / static_cast<double>(arm.child_block_bytes.size());
+    request.blocks.push_back({bytes, static_cast<Nanoseconds>(share * 1e6)});
+  }
   for (std::size_t i = 0; i < block_bytes.size(); ++i) {
     request.blocks.push_back(
         {block_bytes[i], static_cast<Nanoseconds>(baseline.blocks[i].compute_ms * 1e6)});
   }
-  request.other_compute_ns = static_cast<Nanoseconds>(baseline.other_compute_ms * 1e6);
+  request.other_compute_ns = static_cast<Nanoseconds>(other_ms * 1e6);
   request.prefetch_depth = std::max(arm.effective.prefetch_depth, 1U);
   request.chunk_bytes = arm.effective.chunk_bytes;
   request.input_slots = arm.input_slots;

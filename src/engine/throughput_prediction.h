@@ -24,6 +24,9 @@ struct ArmToPredict {
   contracts::EffectiveTransfer effective;
   std::uint32_t input_slots = 2;
   std::uint64_t stage_resident_bytes = 0;  // of leading blocks, which no prediction knows
+  // Blocks of child rings that are streamed, padded, in the order in which they are walked before
+  // the model's own ring. Each takes an equal share of ForwardTiming::child_compute_ms.
+  std::vector<std::uint64_t> child_block_bytes = {};
 };
 
 // Forward of the slowest rank, milliseconds, from end to end. `baseline` is a traced resident

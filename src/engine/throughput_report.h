@@ -36,6 +36,9 @@ struct MachineCalibration {
   std::int64_t gemm_size = 0;
   std::uint32_t gemm_count = 0;  // of one series
   std::vector<CalibrationFigure> figures;
+  // H2D of all ranks at once, bytes/s of the slowest, before each round and behind the last one: a
+  // host that others use has other rates at other times. Empty: not calibrated.
+  std::vector<double> link_bytes_per_s;
 
   [[nodiscard]] const CalibrationFigure* find(std::string_view name) const;
 };

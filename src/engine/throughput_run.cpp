@@ -59,6 +59,8 @@ class ThroughputRun {
   // Why no arm is predicted; null when all are.
   [[nodiscard]] const char* unpredictable();
   Status run_rounds();
+  // Adds the link's rate of this moment to the calibration, over buffers that live in `bench`.
+  Status measure_link(std::unique_ptr<CalibrationBench>& bench);
   Status run_turn(Arm& arm, std::uint32_t round);
   Status check_arms();
   Status trace_arms();
@@ -145,14 +147,10 @@ Status ThroughputRun::calibrate_machine() {
   }
   auto& instance = calibrated_instance();
   const auto parts = instance.parts();
-  std::uint64_t largest = 0;
-  for (const auto& block : parts.model.spec().blocks) {
-    largest = std::max(largest, contracts::BlockLayout(block).bytes());
-  }
-  const auto group = parts.weight_communicator != nullptr
-                         ? static_cast<std::uint32_t>(parts.weight_communicator->size())
-                         : 1U;
-  const contracts::ShardLayout shard(largest, group, 0);
+  const auto blocks = instance.block_bytes();
+  const auto largest = *std::max_element(blocks.begin(), blocks.end());
+  const int group = parts.weight_communicator != nullptr ? parts.weight_communicator->size() : 1;
+  const contracts::ShardLayout shard(largest, static_cast<std::uint32_t>(group), 0);
   return instance.worker().guard("calibration", [&]() -> Status {
     auto machine = calibrate(
         {parts.device, parts.weight_communicator, *control_, kMeetTimeoutFactor * timeout_},
@@ -195,34 +193,27 @@ Status ThroughputRun::warm_up() {
 }
 
 const char* ThroughputRun::unpredictable() {
-  auto& first = *instances_.front();
   if (machine_.figures.empty()) {
     return "not calibrated";
   }
-  if (first.worker().report().effective.transfer != contracts::Transfer::kResident) {
-    return "the first arm is not resident: no compute times";
-  }
-  return first.parts().model.child_rings().empty() ? nullptr
-                                                   : "the model has rings beside the predicted one";
+  const auto& first = instances_.front()->worker().report().effective;
+  return first.transfer == contracts::Transfer::kResident
+             ? nullptr
+             : "the first arm is not resident: no compute times";
 }
 
 void ThroughputRun::predict_arms() {
-  std::vector<std::uint64_t> block_bytes;
-  for (const auto& block : instances_.front()->parts().model.spec().blocks) {
-    block_bytes.push_back(contracts::BlockLayout(block).bytes());
-  }
+  const auto block_bytes = instances_.front()->block_bytes();
+  const auto ranks = static_cast<std::uint32_t>(ranks_.size());
   for (auto& arm : arms_) {
-    const auto& effective = instance_of(arm).worker().report().effective;
     if (const auto* reason = unpredictable()) {
       arm.measured.prediction_note = reason;
       continue;
     }
-    const auto ranks = static_cast<std::uint32_t>(ranks_.size());
-    const auto calibration = calibration_of_run(machine_, ranks, effective, launch_us_);
-    const auto input_slots = static_cast<std::uint32_t>(instance_of(arm).options().dlo_input_slots);
-    const auto leading = instance_of(arm).parts().backend.memory_plan().stage_resident_bytes;
-    const auto predicted = predict_forward_ms(calibration, ranks, {effective, input_slots, leading},
-                                              baseline_, block_bytes);
+    const auto to_predict = instance_of(arm).to_predict();
+    const auto calibration = calibration_of_run(machine_, ranks, to_predict.effective, launch_us_);
+    const auto predicted =
+        predict_forward_ms(calibration, ranks, to_predict, baseline_, block_bytes);
     if (predicted.ok()) {
       arm.measured.predicted_ms = *predicted;
       arm.measured.prediction_note = "this run's calibration and a traced forward of " +
@@ -255,16 +246,32 @@ Status ThroughputRun::run_turn(Arm& arm, std::uint32_t round) {
   return {};
 }
 
+Status ThroughputRun::measure_link(std::unique_ptr<CalibrationBench>& bench) {
+  if (!spec_.calibrate) {
+    return {};
+  }
+  auto& worker = calibrated_instance().worker();
+  return worker.guard("link", [&] {
+    return add_link_rate({worker.parts().device, nullptr, *control_, kMeetTimeoutFactor * timeout_},
+                         bench, machine_);
+  });
+}
+
 Status ThroughputRun::run_rounds() {
   const auto arm_count = static_cast<std::uint32_t>(arms_.size());
+  std::unique_ptr<CalibrationBench> link;
   for (std::uint32_t round = 0; round < spec_.rounds; ++round) {
+    if (auto status = measure_link(link); !status.ok()) {
+      return status;
+    }
     for (const auto index : telemetry::arm_order(request_.requests.seed, round, arm_count)) {
       if (auto status = run_turn(arms_[index], round); !status.ok()) {
         return status;
       }
     }
   }
-  return meet("rounds");
+  const auto status = measure_link(link);
+  return status.ok() ? meet("rounds") : status;
 }
 
 Status ThroughputRun::check_arms() {

@@ -20,9 +20,12 @@
 namespace dlo::comm {
 
 //   rank r, comm stream, operation n:
-//     landed[p][r] := n for every peer p; copy own piece to output[r]
-//     for every peer p: wait landed[r][p] >= n; pull p's piece to output[p]; taken[p][r] := n
-//     for every peer p: wait taken[r][p] >= n          (then the input may be overwritten)
+//     landed[p][r] := n for every peer p, then wait landed[r][p] >= n for every one
+//     copy own piece to output[r], pull every peer p's piece to output[p]
+//     taken[p][r] := n for every peer p, then wait taken[r][p] >= n for every one
+//                                                     (then the input may be overwritten)
+// All ranks load the same chunks in the same order, so waiting for every peer before the first pull
+// loses little, and the host makes two calls for all flags instead of four a peer.
 class CopyEngineCommunicator : public Communicator {
  public:
   // Collective over `group`; all ranks get one answer. Codes: cuda_failed and those of the
@@ -56,6 +59,8 @@ class CopyEngineCommunicator : public Communicator {
   void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
   [[nodiscard]] const Shared& find(DeviceSpan input) const;
   void gather_now(const platform::NativeStream& native, DeviceSpan input, DeviceSpan output);
+  // Tells every peer that this rank's `flag` is at `number`, and lets the stream wait for theirs.
+  void meet(const platform::NativeStream& native, FlagPage::Flag flag, std::uint32_t number);
   // How many of `inputs` were shared here; they no longer are.
   std::size_t close_mappings(const std::vector<DeviceSpan>& inputs) noexcept;
 
@@ -63,6 +68,7 @@ class CopyEngineCommunicator : public Communicator {
   std::string where_;
   FlagPage flags_;
   StreamValues values_;
+  ValueBatch batch_;
   std::vector<Shared> shared_;
   std::uint32_t sequence_ = 0;
   bool aborted_ = false;

@@ -37,22 +37,41 @@ void check(CUresult status, const char* what) {
 
 Result<StreamValues> StreamValues::load() {
   StreamValues values;
-  values.write_ = reinterpret_cast<WriteFunction>(driver_function("cuStreamWriteValue32"));
-  values.wait_ = reinterpret_cast<WriteFunction>(driver_function("cuStreamWaitValue32"));
+  values.batch_ = reinterpret_cast<BatchFunction>(driver_function("cuStreamBatchMemOp"));
   values.range_ = reinterpret_cast<RangeFunction>(driver_function("cuMemGetAddressRange"));
-  if (values.write_ == nullptr || values.wait_ == nullptr || values.range_ == nullptr) {
+  if (values.batch_ == nullptr || values.range_ == nullptr) {
     return refuse(codes::kCudaFailed, "the driver has no stream memory operations",
                   "copy-engine gather", "use platform.gather nccl, or a newer driver");
   }
   return values;
 }
 
-void StreamValues::write(cudaStream_t stream, CUdeviceptr address, std::uint32_t value) const {
-  check(write_(stream, address, value, CU_STREAM_WRITE_VALUE_DEFAULT), "writing a stream value");
+void ValueBatch::write(CUdeviceptr address, std::uint32_t value) {
+  CUstreamBatchMemOpParams operation{};
+  operation.writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32;
+  operation.writeValue.address = address;
+  operation.writeValue.value = value;
+  operation.writeValue.flags = CU_STREAM_WRITE_VALUE_DEFAULT;
+  operations_.push_back(operation);
 }
 
-void StreamValues::wait(cudaStream_t stream, CUdeviceptr address, std::uint32_t value) const {
-  check(wait_(stream, address, value, CU_STREAM_WAIT_VALUE_GEQ), "waiting for a stream value");
+void ValueBatch::wait(CUdeviceptr address, std::uint32_t value) {
+  CUstreamBatchMemOpParams operation{};
+  operation.waitValue.operation = CU_STREAM_MEM_OP_WAIT_VALUE_32;
+  operation.waitValue.address = address;
+  operation.waitValue.value = value;
+  operation.waitValue.flags = CU_STREAM_WAIT_VALUE_GEQ;
+  operations_.push_back(operation);
+}
+
+void StreamValues::enqueue(cudaStream_t stream, ValueBatch& batch) const {
+  if (batch.operations_.empty()) {
+    return;
+  }
+  const auto status = batch_(stream, static_cast<unsigned int>(batch.operations_.size()),
+                             batch.operations_.data(), 0);
+  batch.operations_.clear();
+  check(status, "writing and waiting for stream values");
 }
 
 CUdeviceptr StreamValues::allocation_start(const void* pointer) const {
