@@ -40,7 +40,9 @@ void add_model(CLI::App& app, PredictArguments& arguments) {
   app.add_option("--block-bytes", arguments.block_bytes, "Bytes of a block, in place of --preset")
       ->type_name("BYTES")
       ->group(kGroup);
-  app.add_option("--compute-ms", arguments.compute_ms, "Compute of one block alone")
+  app.add_option(
+         "--compute-ms", arguments.compute_ms,
+         "Compute of one block alone; a token refiner's blocks are taken to compute nothing")
       ->type_name("MS")
       ->group(kGroup);
   app.add_option("--tokens", arguments.tokens,

@@ -100,7 +100,7 @@ Result<std::vector<engine::PresetBlock>> sizes_of(const PredictArguments& argume
   if (count == 0 || count > kBlocksMax) {
     return usage(fmt::format("{} blocks", count), "give --blocks from 1 to 1000");
   }
-  return std::vector<engine::PresetBlock>(count, {*arguments.block_bytes, 0.0});
+  return std::vector<engine::PresetBlock>(count, {*arguments.block_bytes});
 }
 
 Result<std::vector<engine::PredictedBlock>> blocks_of(const PredictArguments& arguments,
@@ -116,7 +116,7 @@ Result<std::vector<engine::PredictedBlock>> blocks_of(const PredictArguments& ar
   for (const auto& block : *sizes) {
     const auto compute_ns =
         arguments.compute_ms
-            ? nanoseconds(*arguments.compute_ms, "--compute-ms")
+            ? nanoseconds(block.of_refiner ? 0.0 : *arguments.compute_ms, "--compute-ms")
             : nanoseconds(block.flops / calibration.compute.flops_per_s->value * 1e3, "--tokens");
     if (!compute_ns.ok()) {
       return compute_ns.refusal();

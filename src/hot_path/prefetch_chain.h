@@ -5,7 +5,15 @@
 // and which weights a block reads (block_ring.h).
 // Threading: launching thread. Nothing allocates between prime() and destruction but a thrown
 // error. Failure: take() throws RunError stale_slot.
-//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "hot_path/block_transfer.h"
+#include "hot_path/slot_pool.h"
+
 // Most models are a chain of one ring. A DiT with a token refiner is a chain of two: the refiner's
 // blocks, then its own. Where the walk of a ring ends, the slots that become free are filled from
 // the ring that is walked next, so that no ring finds its first blocks displaced and every forward
@@ -16,14 +24,6 @@
 //
 // Deviates from vLLM-Omni: the end of a ring's walk prefetches the ring that runs next, not its own
 // first block, which that ring would displace.
-#pragma once
-
-#include <array>
-#include <cstdint>
-#include <vector>
-
-#include "hot_path/block_transfer.h"
-#include "hot_path/slot_pool.h"
 
 namespace dlo::hot_path {
 

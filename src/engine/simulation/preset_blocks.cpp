@@ -17,8 +17,9 @@ using host_weights::SeededTensor;
 
 constexpr double kTextTokens = 512.0;
 
+constexpr std::string_view kRefinerList = "token_refiner.blocks.";
 // Block lists, by the first part of a name.
-constexpr std::array<std::string_view, 3> kLists = {"blocks.", "transformer_blocks.",
+constexpr std::array<std::string_view, 4> kLists = {kRefinerList, "blocks.", "transformer_blocks.",
                                                     "single_transformer_blocks."};
 // Layers that meet the rows of text, and layers that meet one row a timestep.
 constexpr std::array<std::string_view, 6> kOfText = {"attn2.to_k", "attn2.to_v", ".add_",
@@ -26,7 +27,7 @@ constexpr std::array<std::string_view, 6> kOfText = {"attn2.to_k", "attn2.to_v",
 constexpr std::array<std::string_view, 4> kOfTime = {"norm1.linear", "norm1_context.linear",
                                                      "norm.linear", "adaln_proj"};
 
-// "blocks.7." of "blocks.7.attn1.to_q.weight"; empty for a tensor outside the ring.
+// "blocks.7." of "blocks.7.attn1.to_q.weight"; empty for a tensor outside the rings.
 std::string_view block_of(std::string_view name) {
   for (const auto list : kLists) {
     if (name.starts_with(list)) {
@@ -95,6 +96,7 @@ Result<std::vector<PresetBlock>> preset_blocks(std::string_view preset,
   }
   const auto& transformer = model->transformers.front();
   const Rows rows = rows_of(transformer.config.at("_class_name"), tokens);
+  const Rows refined{.own = kTextTokens, .text = 0.0, .joint = true};
   std::vector<PresetBlock> ring;
   std::string_view current;
   for (const auto& tensor : transformer.tensors) {
@@ -104,12 +106,13 @@ Result<std::vector<PresetBlock>> preset_blocks(std::string_view preset,
     }
     if (block != current) {
       current = block;
-      ring.emplace_back();
+      ring.emplace_back().of_refiner = block.starts_with(kRefinerList);
     }
     const auto bytes = tensor_bytes(tensor.shape, DType::kBF16);
     require(bytes.has_value(), "a preset exceeds 64-bit sizes");
     ring.back().bytes += round_up(*bytes, kTensorAlignmentBytes);
-    ring.back().flops += tokens == 0 ? 0.0 : layer_flops(tensor, rows);
+    const auto& met = ring.back().of_refiner ? refined : rows;
+    ring.back().flops += tokens == 0 ? 0.0 : layer_flops(tensor, met);
   }
   return ring;
 }

@@ -60,6 +60,23 @@ TEST(ThroughputPrediction, SlowerLink_IsALongerForward) {
   EXPECT_NEAR(predicted(Transfer::kStaged), 4 * 4.0, 0.5);
 }
 
+TEST(ThroughputPrediction, ChildRing_CostsItsBytesOnceAndItsComputeOnce) {
+  telemetry::ForwardTiming baseline;
+  baseline.blocks.resize(4);
+  baseline.other_compute_ms = 30;
+  baseline.child_compute_ms = 20;
+  const std::vector<std::uint64_t> block_bytes(4, 100'000'000);
+  const auto predicted = [&](Transfer transfer) {
+    const ArmToPredict arm{.effective = effective(transfer, 1),
+                           .child_block_bytes = {100'000'000, 100'000'000}};
+    return predict_forward_ms(calibration_for(transfer, 1), 2, arm, baseline, block_bytes).value();
+  };
+  EXPECT_NEAR(predicted(Transfer::kResident), 30, 0.5) << "10 before its blocks and 20 in them";
+  // Six blocks of 2.5 ms each, hidden beside 30 ms but for what the short main ring leaves open.
+  EXPECT_GT(predicted(Transfer::kRankLocal), 30);
+  EXPECT_LT(predicted(Transfer::kRankLocal), 30 + 6 * 2.5);
+}
+
 TEST(ThroughputPrediction, LeadingBlocksOnTheDevice_AreRefused) {
   telemetry::ForwardTiming baseline;
   baseline.blocks.resize(1);

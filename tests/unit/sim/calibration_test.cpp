@@ -133,11 +133,15 @@ TEST(PresetBlocks, Flux_IsOneRingOfTwoSizes) {
   EXPECT_NEAR(ring.back().flops, 2 * 113.2e6 * 4'608 + 4.0 * 4'608 * 4'608 * 3'072, 2e10);
 }
 
-TEST(PresetBlocks, H3_LeavesItsRefinerAndItsModulationOut) {
-  const auto ring = preset_blocks("h3_16", std::nullopt, 5'000).value();
-  ASSERT_EQ(ring.size(), 16U);
-  EXPECT_NEAR(bytes_of(ring.front()) / kMiB, 1231.3, 0.1);
-  EXPECT_NEAR(ring.front().flops, 2 * 385.4e6 * 5'000 + 4.0 * 25e6 * 7'168, 2e10);
+TEST(PresetBlocks, H3_StartsWithItsRefinerAndLeavesItsModulationOut) {
+  const auto walk = preset_blocks("h3_16", std::nullopt, 5'000).value();
+  ASSERT_EQ(walk.size(), 2U + 16U);
+  EXPECT_TRUE(walk[1].of_refiner);
+  EXPECT_FALSE(walk[2].of_refiner);
+  EXPECT_NEAR(bytes_of(walk[1]) / kMiB, 735.1, 0.1) << "no modulation of its own";
+  EXPECT_NEAR(walk[1].flops, 2 * 385.4e6 * 512 + 4.0 * 512 * 512 * 7'168, 2e9);
+  EXPECT_NEAR(bytes_of(walk[2]) / kMiB, 1231.3, 0.1);
+  EXPECT_NEAR(walk[2].flops, 2 * 385.4e6 * 5'000 + 4.0 * 25e6 * 7'168, 2e10);
 }
 
 }  // namespace

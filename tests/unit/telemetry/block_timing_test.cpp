@@ -141,6 +141,7 @@ TEST_F(BlockTimingTest, Forward_ShowsEachBlocksTimes) {
     EXPECT_DOUBLE_EQ(block.dispatch_us, 14);
   }
   EXPECT_DOUBLE_EQ(forward.other_compute_ms, 1);
+  EXPECT_DOUBLE_EQ(forward.child_compute_ms, 0);
   EXPECT_DOUBLE_EQ(forward.gpu_compute_s, 0.021);
   EXPECT_DOUBLE_EQ(forward.comm_kernel_s, 0.010);
   EXPECT_EQ(forward.h2d_calls, 2U);
@@ -194,6 +195,7 @@ TEST_F(BlockTimingTest, BlockOfAnotherRing_IsCopyAndOtherComputeOfTheForward) {
   const auto forward = timing_.collect(0);
   EXPECT_DOUBLE_EQ(forward.blocks.front().compute_ms, 10);
   EXPECT_DOUBLE_EQ(forward.other_compute_ms, 4);
+  EXPECT_DOUBLE_EQ(forward.child_compute_ms, 4);
   EXPECT_EQ(forward.h2d_calls, 2U);
   EXPECT_EQ(forward.h2d_bytes, 16U);
   EXPECT_EQ(forward.unmarked, 0U);
