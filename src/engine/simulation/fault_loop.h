@@ -27,7 +27,8 @@ struct FaultLoopSeams {
 
 // Small cases that between them reach every seam call of backend and hot path: rank-local pinned
 // and pageable, AllGather in chunks over two ranks, two rings that share slots, blocks staged from
-// mapped files, with resident leading ones too, and AllGather from mapped files.
+// mapped files, with resident leading ones too, AllGather from mapped files, and AllGather of a DiT
+// with a child that is walked before it.
 [[nodiscard]] std::vector<SimulatedCase> fault_cases();
 
 // Fails every reachable call of every kind, with every code, on every rank of `simulated` once,
