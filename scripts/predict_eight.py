@@ -208,8 +208,8 @@ HEAD = """# Eight H200s: predictions, made before any run
 
 **Nothing here was measured on eight GPUs.** No such machine was at hand: every row is an answer of
 `dlo predict`, the simulator with the real hot path, from figures of 1, 2 and 4 GPUs and published
-ones. Made by `scripts/predict_eight` at commit {commit}; `predictions.json` holds every row with
-its command. `scripts/predict_eight --against DIR` holds them against the results of a later run of
+ones. Made by `scripts/predict_eight` with the program of commit {commit}; `predictions.json` holds
+every row with its command. `scripts/predict_eight --against DIR` holds them against the results of a later run of
 `scenarios/throughput`.
 
 ## Which limit binds
