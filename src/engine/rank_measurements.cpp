@@ -53,6 +53,7 @@ void measure_traffic(const telemetry::CopyLedger& ledger, const backend::Offload
   const auto planned = backend.planned_traffic(ring_walks);
   traffic.h2d_bytes_planned = planned.h2d_bytes;
   traffic.gather_bytes_planned = planned.gather_bytes;
+  traffic.repairs = backend.repair_count();
   report.owned.device_limit = backend.memory_plan().device_limit_bytes();
   report.owned.host_private_limit =
       backend.memory_plan().host_store_bytes + backend.memory_plan().staging_bytes();

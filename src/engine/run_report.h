@@ -127,6 +127,9 @@ struct TrafficLedger {
   std::uint64_t gather_bytes = 0;  // (W-1)/W of the padded total: received from peers
   std::uint64_t gather_bytes_planned = 0;
   std::uint64_t forward_count = 0;
+  // Blocks that were not there when they ran: rings that take turns on the slots (Wan 2.2's two
+  // DiTs), skipped blocks. What was loaded for them is in the plan. 0 of any other run.
+  std::uint64_t repairs = 0;
 
   [[nodiscard]] bool matches_plan() const {
     return h2d_bytes == h2d_bytes_planned && gather_bytes == gather_bytes_planned;

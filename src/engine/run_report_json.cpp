@@ -14,7 +14,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_
                                    shared_clean_bytes, pss_file_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BackingFile, path, device, inode)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrafficLedger, h2d_calls, h2d_bytes, h2d_bytes_planned,
-                                   gather_calls, gather_bytes, gather_bytes_planned, forward_count)
+                                   gather_calls, gather_bytes, gather_bytes_planned, forward_count,
+                                   repairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestSpec, count, steps, guidance_scale, latent_frames,
                                    latent_height, latent_width, text_tokens, seed)
 

@@ -33,7 +33,7 @@ RankReport full_report() {
   report.baseline = {.rss_bytes = 90, .pss_file_bytes = 91};
   report.process = {9, 10, 11, 12, 13};
   report.weight_bytes = 14;
-  report.traffic = {12, 13, 14, 15, 16, 17, 18};
+  report.traffic = {12, 13, 14, 15, 16, 17, 18, 19};
   report.outputs = {{0, "aa"}, {3, "bb"}};
   report.forward_ms = {1.5, 2.5};
   report.events = {"device", "enable"};
@@ -60,6 +60,7 @@ TEST(RunReportJson, RankReport_RoundTrips) {
   EXPECT_EQ(back.weight_bytes, 14U);
   EXPECT_EQ(back.mapped_files, full_report().mapped_files);
   EXPECT_EQ(back.traffic.forward_count, 18U);
+  EXPECT_EQ(back.traffic.repairs, 19U);
   EXPECT_EQ(back.outputs.at(1).sha256, "bb");
   ASSERT_TRUE(back.resources.has_value());
   EXPECT_EQ(back.resources->before, full_report().resources->before);

@@ -230,6 +230,7 @@ TEST(ThroughputRun, ModelWithAChildRing_CountsCopiesOfBothRings) {
     EXPECT_TRUE(arm.rank.traffic.matches_plan()) << arm.name;
     ASSERT_TRUE(arm.blocks.has_value()) << arm.name;
     EXPECT_EQ(arm.blocks->unmarked, 0U) << arm.name;
+    EXPECT_EQ(arm.rank.traffic.repairs, 0U) << arm.name;
     // Each block of both rings once, although they share the slots.
     EXPECT_EQ(arm.blocks->h2d_bytes, static_cast<double>(arm.h2d_bytes_per_forward)) << arm.name;
     if (arm.rank.effective.transfer != contracts::Transfer::kResident) {
