@@ -106,6 +106,8 @@ void BlockTiming::add(const Interval& interval, Nanoseconds length, ForwardTimin
       break;
     case Kind::kOther:
       timing.other_compute_ms += in_ms(length);
+      timing.child_compute_ms +=
+          interval.label.site == platform::Site::kCompute ? in_ms(length) : 0;
       timing.gpu_compute_s += in_s(length);
       break;
     case Kind::kReadyWait:

@@ -40,6 +40,7 @@ struct BlockSample {
 struct ForwardTiming {
   std::vector<BlockSample> blocks;
   double other_compute_ms = 0;  // on the compute stream outside the blocks
+  double child_compute_ms = 0;  // of these: blocks of the model's other rings
   double host_pack_s = 0;       // the pack stream's: mapped blocks into staging chunks
   double comm_kernel_s = 0;
   double gpu_compute_s = 0;  // blocks and the rest
