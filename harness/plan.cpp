@@ -1,6 +1,7 @@
 #include "harness/plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -32,6 +33,7 @@ std::string reference_key(const Scenario& scenario) {
   key += fmt::format("{} {} {} {} {} {} {} {} ", requests.count, requests.steps,
                      requests.guidance_scale, requests.latent_frames, requests.latent_height,
                      requests.latent_width, requests.text_tokens, requests.seed);
+  key += fmt::format("{} {} ", fmt::join(requests.prompt_tokens, ","), requests.prompt_token_count);
   key += scenario.platform.device + " ";
   return key + config::parallel_to_json(scenario.parallel).dump();
 }

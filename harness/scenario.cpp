@@ -127,6 +127,11 @@ engine::RequestSpec read_requests(const Json& document, const ScenarioContext& c
   read_field(requests, "latent_width", spec.latent_width);
   read_field(requests, "text_tokens", spec.text_tokens);
   read_field(requests, "seed", spec.seed);
+  if (requests.contains("prompt_tokens") && requests.at("prompt_tokens").is_array()) {
+    requests.at("prompt_tokens").get_to(spec.prompt_tokens);
+  } else {
+    read_field(requests, "prompt_tokens", spec.prompt_token_count);
+  }
   return spec;
 }
 

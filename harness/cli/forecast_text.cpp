@@ -32,6 +32,15 @@ std::string sources_text(const CheckpointForecast& forecast) {
                               source.file_count == 1 ? "" : "s", source.tensor_count,
                               format_bytes(source.bytes), source.dtypes)
                 : source.note + "\n";
+    if (source.placement == engine::kOnDemand) {
+      text += fmt::format(
+          "  {:<16} {}: with prompts, {} on the device before a request denoises, beside what a "
+          "mode "
+          "takes; there for good when resident\n",
+          "", source.placement, format_bytes(source.device_bytes));
+    } else if (!source.placement.empty() && source.note.empty()) {
+      text += fmt::format("  {:<16} {} by this product\n", "", source.placement);
+    }
   }
   return text;
 }
@@ -114,6 +123,10 @@ ordered_json source_json(const engine::SourceForecast& source) {
   json["tensors"] = source.tensor_count;
   json["bytes"] = source.bytes;
   json["dtypes"] = source.dtypes;
+  if (!source.placement.empty()) {
+    json["placement"] = source.placement;
+    json["device_bytes"] = source.device_bytes;
+  }
   return json;
 }
 

@@ -1,8 +1,7 @@
 // Owns: OnDemandComponent, what a component beside the DiTs (an encoder, a decoder) offers to come
 // and go, and ComponentStages, which places each of them: for good, or around its stage.
 // Must not own: the components, their weights, or the order of stages (engine).
-// No component of this product comes and goes yet (latents in, latents out): what calls this is a
-// pipeline that has an encoder or a decoder to run.
+// Its caller is the worker: the text encoder comes before a request denoises and is gone by then.
 // Threading: launching thread. Failure: refusals of the component; a stage that is left twice or
 // never entered is no error.
 // Source: behaviour.md 5.1 and 5.2 step 6.

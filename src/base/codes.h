@@ -25,6 +25,7 @@ inline constexpr std::string_view kEmptyCheckpoint = "empty_checkpoint";
 inline constexpr std::string_view kMissingTensor = "missing_tensor";
 inline constexpr std::string_view kShapeMismatch = "shape_mismatch";
 inline constexpr std::string_view kDtypeMismatch = "dtype_mismatch";
+inline constexpr std::string_view kTextEncoderMissing = "text_encoder_missing";
 
 // Why a checkpoint is not mapped but loaded ordinarily (preflight).
 inline constexpr std::string_view kUnsupportedTp = "unsupported_tp";
@@ -36,6 +37,7 @@ inline constexpr std::string_view kCheckpointPlanIncompatible = "checkpoint_plan
 // Configuration beyond the rule table.
 inline constexpr std::string_view kUnknownOption = "unknown_option";
 inline constexpr std::string_view kInvalidValue = "invalid_value";
+inline constexpr std::string_view kPromptInvalid = "prompt_invalid";
 inline constexpr std::string_view kNotInThisProduct = "not_in_this_product";
 inline constexpr std::string_view kAcceleratorMissing = "accelerator_missing";
 inline constexpr std::string_view kLibraryMissing = "library_missing";

@@ -101,6 +101,25 @@ std::vector<SourceForecast> forecast_sources(const platform::FileSystem& files,
   return sources;
 }
 
+// What becomes of components beside the transformers.
+void place_components(const platform::FileSystem& files, const ForecastRequest& request,
+                      const platform::Device& device, const CheckpointModel& model,
+                      std::vector<SourceForecast>& sources) {
+  const auto with_text = read_checkpoint_model(files, request.model, device, TextSource::kEncoder);
+  const auto transformers = model.components();
+  for (auto& source : sources) {
+    if (std::find(transformers.begin(), transformers.end(), source.component) !=
+        transformers.end()) {
+      continue;
+    }
+    source.placement = kNotRead;
+    if (with_text.ok() && source.component == with_text->text_encoder()->spec().name) {
+      source.placement = kOnDemand;
+      source.device_bytes = contracts::BlockLayout(with_text->text_encoder()->spec()).bytes();
+    }
+  }
+}
+
 std::uint64_t streamed_tensor_bytes(const backend::PlacementPlan& placement) {
   std::uint64_t bytes = 0;
   for (const auto& dit : placement.dits) {
@@ -210,6 +229,7 @@ Result<CheckpointForecast> forecast_checkpoint(const platform::FileSystem& files
   forecast.notes = model->pipeline().notes;
   forecast.violations = config::validate(request.options, request.parallel).violations;
   forecast.sources = forecast_sources(files, request.model.checkpoint);
+  place_components(files, request, *device, *model, forecast.sources);
   forecast.blocks = forecast_blocks(table);
   forecast_modes(request, table, model->pipeline().offload_plan, forecast);
   return forecast;

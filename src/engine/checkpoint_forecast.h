@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/traffic_plan.h"
@@ -35,7 +36,16 @@ struct SourceForecast {
   std::uint64_t bytes = 0;
   std::string dtypes;  // "BF16, F32"
   std::string note;    // why it could not be opened; empty when it could
+  // What a run does with a component that is no transformer: kOnDemand or kNotRead; empty of one
+  // that is, for the modes tell.
+  std::string placement = {};
+  std::uint64_t device_bytes = 0;  // of one that comes to the device: beside the modes' own
 };
+
+// With prompts alone: loaded ordinarily, whatever the verdict, and on the device before a request
+// denoises; in a resident run for good.
+inline constexpr std::string_view kOnDemand = "ordinary, on demand";
+inline constexpr std::string_view kNotRead = "not read";
 
 struct BlockForecast {
   std::string name;

@@ -19,6 +19,20 @@ model::PipelineDescription describe(host_weights::PipelineConfigs configs) {
   return description;
 }
 
+Status add_text_encoder(const platform::FileSystem& files, const platform::Path& checkpoint,
+                        const host_weights::ModelIndex& index,
+                        model::PipelineDescription& description) {
+  if (auto status = model::check_takes_prompts(description); !status) {
+    return status;
+  }
+  auto encoder = host_weights::read_text_encoder_config(files, checkpoint, index);
+  if (!encoder.ok()) {
+    return encoder.refusal();
+  }
+  description.text_encoder = {encoder->entry.class_name, std::move(encoder->config)};
+  return {};
+}
+
 }  // namespace
 
 contracts::ParameterTable CheckpointModel::table() const {
@@ -64,8 +78,8 @@ std::vector<std::uint64_t> CheckpointModel::ring_walks(
 }
 
 Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
-                                              const ModelSpec& spec,
-                                              const platform::Device& device) {
+                                              const ModelSpec& spec, const platform::Device& device,
+                                              TextSource text) {
   auto configs = host_weights::read_pipeline_configs(files, spec.checkpoint);
   if (!configs.ok()) {
     return configs.refusal();
@@ -78,7 +92,14 @@ Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
   options.fused_projections = spec.fused_projections;
   options.attention =
       spec.attention == "fused" ? model::AttentionBackend::kFused : model::AttentionBackend::kPlain;
-  auto made = model::make_dit_pipeline(describe(std::move(*configs)), options);
+  const auto index = configs->index;
+  auto description = describe(std::move(*configs));
+  if (text == TextSource::kEncoder) {
+    if (auto added = add_text_encoder(files, spec.checkpoint, index, description); !added) {
+      return added.refusal();
+    }
+  }
+  auto made = model::make_dit_pipeline(description, options);
   if (!made.ok()) {
     return made.refusal();
   }

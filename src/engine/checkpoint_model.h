@@ -36,6 +36,8 @@ class CheckpointModel {
   [[nodiscard]] const model::DitPipeline& pipeline() const { return pipeline_; }
   // The transformer that measurements run. Precondition: not empty.
   [[nodiscard]] model::DitModel& first() const { return *pipeline_.transformers.front(); }
+  // Null where text states are seeded.
+  [[nodiscard]] model::TextEncoder* text_encoder() const { return pipeline_.text_encoder.get(); }
   // Lets go of the transformers.
   void clear() { pipeline_ = {}; }
 
@@ -43,11 +45,16 @@ class CheckpointModel {
   model::DitPipeline pipeline_;
 };
 
+// Where a run's text states come from.
+enum class TextSource : std::uint8_t { kSeeded, kEncoder };
+
 // A UniPC scheduler is replaced by flow-match Euler with the same flow_shift, and a note says so:
 // the sampler does not touch what is offloaded.
-// The model computes on `device`.
+// The model computes on `device`. With TextSource::kEncoder it has the folder's text encoder; codes
+// beside the others: text_encoder_missing, not_in_this_product for a family that takes no prompts.
 [[nodiscard]] Result<CheckpointModel> read_checkpoint_model(const platform::FileSystem& files,
                                                             const ModelSpec& model,
-                                                            const platform::Device& device);
+                                                            const platform::Device& device,
+                                                            TextSource text = TextSource::kSeeded);
 
 }  // namespace dlo::engine

@@ -12,6 +12,16 @@ std::vector<host_weights::ComponentSource> transformer_sources(
   return sources;
 }
 
+void add_component(const contracts::BlockSpec& spec, host_weights::WeightLoadRequest& request) {
+  for (const auto& tensor : spec.tensors) {
+    request.others.push_back(&tensor);
+  }
+  request.sources.push_back({.path = request.model_path,
+                             .subfolder = spec.name,
+                             .prefix = spec.name + ".",
+                             .file_patterns = {}});
+}
+
 host_weights::WeightLoadRequest weight_load_request(const contracts::ParameterTable& table,
                                                     const std::vector<std::string>& transformers,
                                                     const platform::Path& checkpoint,

@@ -17,6 +17,10 @@ namespace dlo::engine {
 [[nodiscard]] std::vector<host_weights::ComponentSource> transformer_sources(
     const platform::Path& checkpoint, const std::vector<std::string>& transformers);
 
+// Adds the tensors of a component beside the DiTs and the source of them, which no plan ever
+// covers: `spec` is named as its folder, and outlives the request.
+void add_component(const contracts::BlockSpec& spec, host_weights::WeightLoadRequest& request);
+
 // Points into `table`. The preflight is asked only under distributed layerwise offload.
 [[nodiscard]] host_weights::WeightLoadRequest weight_load_request(
     const contracts::ParameterTable& table, const std::vector<std::string>& transformers,

@@ -4,9 +4,10 @@
 
 #include <vector>
 
-#include "base/codes.h"
+#include "base/error.h"
 #include "base/sha256.h"
 #include "base/value_generator.h"
+#include "engine/prompt_stage.h"
 #include "platform/clock.h"
 
 namespace dlo::engine {
@@ -14,7 +15,6 @@ namespace dlo::engine {
 using model::DeviceTensor;
 using model::OperandRole;
 using model::SampleOperand;
-using platform::MemoryPurpose;
 using platform::OpLabel;
 using platform::Site;
 using platform::StreamKind;
@@ -23,48 +23,8 @@ namespace {
 
 using HostBuffers = std::vector<std::unique_ptr<platform::HostBuffer>>;
 
-// A tensor of the sampler, with a host twin when values enter or leave through it.
-struct Operand {
-  std::unique_ptr<platform::DeviceBuffer> device;
-  std::unique_ptr<platform::HostBuffer> host;  // of inputs and results
-  DeviceTensor tensor;
-};
-
-Result<std::unique_ptr<platform::HostBuffer>> make_twin(platform::Device& device,
-                                                        std::uint64_t bytes) {
-  // A copy between pageable memory and an accelerator holds up the launching thread, past any
-  // deadline: there the twin is pinned.
-  const bool pinned = device.native_stream(StreamKind::kCompute).present();
-  return pinned ? device.allocate_pinned(bytes, MemoryPurpose::kOther)
-                : device.allocate_pageable(bytes, MemoryPurpose::kOther);
-}
-
 bool has_twin(OperandRole role) {
   return role == OperandRole::kInput || role == OperandRole::kResult;
-}
-
-Result<Operand> make_operand(platform::Device& device, const SampleOperand& asked) {
-  const auto bytes = tensor_bytes(asked.shape, DType::kF32);
-  if (!bytes) {
-    return refuse(codes::kInvalidValue,
-                  "an operand of shape " + shape_text(asked.shape) + " overflows", "requests",
-                  "ask for a smaller latent grid");
-  }
-  auto buffer = device.allocate_device(*bytes, MemoryPurpose::kOther);
-  if (!buffer.ok()) {
-    return buffer.refusal();
-  }
-  Operand operand;
-  operand.tensor = {(*buffer)->span(), DType::kF32, asked.shape};
-  operand.device = std::move(buffer).value();
-  if (has_twin(asked.role)) {
-    auto twin = make_twin(device, *bytes);
-    if (!twin.ok()) {
-      return twin.refusal();
-    }
-    operand.host = std::move(twin).value();
-  }
-  return operand;
 }
 
 }  // namespace
@@ -74,8 +34,9 @@ struct LatentPipeline::State {
   RequestSpec requests;
   std::unique_ptr<model::Sampler> sampler;
   platform::EventId output_ready;
-  std::vector<Operand> operands;  // of the sampler, in order
-  HostBuffers output_twins;       // each holds all outputs of one forward, back to back
+  std::vector<Operand> operands;         // of the sampler, in order
+  std::unique_ptr<PromptStage> prompts;  // null: text states are seeded
+  HostBuffers output_twins;              // each holds all outputs of one forward, back to back
 
   // Calls `visit(operand, asked)` for every operand that `wanted(role)` holds for.
   template <typename Wanted, typename Visit>
@@ -88,10 +49,32 @@ struct LatentPipeline::State {
     }
   }
 
+  // The encoder fills it.
+  [[nodiscard]] bool is_encoded(const SampleOperand& asked) const {
+    return requests.has_prompt() && asked.prompt != model::PromptOf::kNobody;
+  }
+
+  Status make_prompts(model::TextEncoder& encoder) {
+    std::vector<PromptStage::Text> texts;
+    const auto& asked = sampler->operands();
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (is_encoded(asked[i])) {
+        texts.push_back({asked[i].prompt, operands[i].tensor});
+      }
+    }
+    auto made = PromptStage::make(device, encoder, requests, texts);
+    if (!made.ok()) {
+      return made.refusal();
+    }
+    prompts = std::move(made).value();
+    return {};
+  }
+
   Status make_operands() {
     std::uint64_t output_bytes = 0;
     for (const auto& asked : sampler->operands()) {
-      auto operand = make_operand(device, asked);
+      const bool twin = has_twin(asked.role) && !is_encoded(asked);
+      auto operand = make_operand(device, asked.shape, twin ? HostTwin::kPresent : HostTwin::kNone);
       if (!operand.ok()) {
         return operand.refusal();
       }
@@ -115,6 +98,9 @@ struct LatentPipeline::State {
 
   void upload_inputs(std::uint32_t request) {
     for_each(has_twin, [&](const Operand& operand, const SampleOperand& asked) {
+      if (operand.host == nullptr) {
+        return;
+      }
       const ValueGenerator values(fmt::format("request {} {}", request, asked.name), requests.seed);
       values.fill_normal(operand.host->span(), DType::kF32, 0, 0.0F, 1.0F);
       device.copy_to_device(StreamKind::kCompute, operand.tensor.span, operand.host->span(),
@@ -138,9 +124,15 @@ Result<std::unique_ptr<LatentPipeline>> LatentPipeline::make(platform::Device& d
     return sampler.refusal();
   }
   auto state = std::unique_ptr<State>(
-      new State{device, requests, std::move(sampler).value(), device.create_event(), {}, {}});
+      new State{device, requests, std::move(sampler).value(), device.create_event(), {}, {}, {}});
   if (auto status = state->make_operands(); !status.ok()) {
     return status.refusal();
+  }
+  if (requests.has_prompt()) {
+    require(model.text_encoder != nullptr, "requests have prompts and the model has no encoder");
+    if (auto status = state->make_prompts(*model.text_encoder); !status.ok()) {
+      return status.refusal();
+    }
   }
   return std::unique_ptr<LatentPipeline>(new LatentPipeline(std::move(state)));
 }
@@ -170,6 +162,10 @@ Result<std::string> LatentPipeline::run(std::uint32_t request, Nanoseconds timeo
   return digests.size() == 1 ? digests.front() : named;
 }
 
+void LatentPipeline::encode_prompt(std::uint32_t request) {
+  state_->prompts->enqueue(request);
+}
+
 void LatentPipeline::prepare_forwards(std::uint32_t request, double timestep) {
   state_->upload_inputs(request);
   state_->sampler->enqueue_time(state_->device, timestep);
@@ -196,18 +192,16 @@ ConstByteSpan LatentPipeline::output(std::size_t twin) const {
   return ConstByteSpan(state_->output_twins[twin]->span());
 }
 
-LatentPipeline::OperandBytes LatentPipeline::host_operand_bytes() const {
-  OperandBytes bytes;
-  const auto count = [&bytes](const platform::HostBuffer& buffer) {
-    (buffer.pinned() ? bytes.pinned : bytes.pageable) += buffer.span().size();
-  };
+OperandBytes LatentPipeline::host_operand_bytes() const {
+  OperandBytes bytes =
+      state_->prompts != nullptr ? state_->prompts->host_operand_bytes() : OperandBytes{};
   for (const auto& operand : state_->operands) {
     if (operand.host != nullptr) {
-      count(*operand.host);
+      bytes.add(*operand.host);
     }
   }
   for (const auto& twin : state_->output_twins) {
-    count(*twin);
+    bytes.add(*twin);
   }
   return bytes;
 }

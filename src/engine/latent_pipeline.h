@@ -1,9 +1,9 @@
 // Owns: LatentPipeline, the serving of one request after another: the memory of a sampler's
-// operands, their seeded values in, its steps enqueued, the digests of its results out.
-// Must not own: weights, transfers, the loop of a family (model/sampler.h), the choice of requests
-// (engine/request_wave.h).
-// Threading: launching thread. Everything is enqueued on the compute stream; run() waits once, for
-// the output. All buffers are made by make() and reused by every request.
+// operands, their seeded values or encoded prompts in, its steps enqueued, the digests of its
+// results out. Must not own: weights, transfers, the loop of a family (model/sampler.h), the choice
+// of requests (engine/request_wave.h). Threading: launching thread. Everything is enqueued on the
+// compute stream; run() waits once, for the output. All buffers are made by make() and reused by
+// every request.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "engine/operand.h"
 #include "engine/run_report.h"
 #include "model/dit_pipeline.h"
 #include "platform/device.h"
@@ -29,15 +30,15 @@ class LatentPipeline {
   LatentPipeline(const LatentPipeline&) = delete;
   LatentPipeline& operator=(const LatentPipeline&) = delete;
 
+  // Enqueues the encoding of the prompt of request `request`, which run() then reads. Precondition:
+  // requests have prompts, and the encoder's weights are on the device until this has completed.
+  void encode_prompt(std::uint32_t request);
+
   // Runs request `request` and returns the SHA-256 of its final latents; of several results "name
   // SHA-256" each, joined by ", ". `timeout` bounds the wait for the output. Throws RunError from
   // the model or its observer; codes of the device otherwise.
   [[nodiscard]] Result<std::string> run(std::uint32_t request, Nanoseconds timeout);
 
-  struct OperandBytes {
-    std::uint64_t pinned = 0;
-    std::uint64_t pageable = 0;
-  };
   // Host memory of the operands' twins: not weights, so not part of a mode's promise.
   [[nodiscard]] OperandBytes host_operand_bytes() const;
 

@@ -18,7 +18,7 @@ ProcessMemory process_memory(const platform::FileSystem& files) {
           .pss_file_bytes = rollup->pss_file_bytes.value_or(0)};
 }
 
-void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
+void measure_memory(const platform::Device& device, const OperandBytes& operands,
                     const platform::FileSystem& files, RankReport& report) {
   auto& owned = report.owned;
   const auto pinned = device.pinned_memory();
@@ -27,11 +27,15 @@ void measure_memory(const platform::Device& device, const LatentPipeline::Operan
   owned.host_private_now = owned.pinned_now + pageable.now_bytes - operands.pageable;
   owned.device_now = 0;
   owned.device_peak = 0;
-  for (const auto purpose : {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot,
-                             MemoryPurpose::kResident, MemoryPurpose::kNonBlock}) {
+  for (const auto purpose :
+       {MemoryPurpose::kSlot, MemoryPurpose::kInputSlot, MemoryPurpose::kResident,
+        MemoryPurpose::kNonBlock, MemoryPurpose::kComponent}) {
     owned.device_now += device.device_memory(purpose).now_bytes;
     owned.device_peak += device.device_memory(purpose).peak_bytes;
   }
+  const auto component = device.device_memory(MemoryPurpose::kComponent);
+  owned.component_now = component.now_bytes;
+  owned.component_peak = component.peak_bytes;
   report.process = process_memory(files);
 }
 
@@ -57,6 +61,11 @@ void measure_traffic(const telemetry::CopyLedger& ledger, const backend::Offload
   report.owned.device_limit = backend.memory_plan().device_limit_bytes();
   report.owned.host_private_limit =
       backend.memory_plan().host_store_bytes + backend.memory_plan().staging_bytes();
+}
+
+void allow_component(const backend::DeviceComponent& component, RankReport& report) {
+  report.owned.device_limit += component.device_bytes();
+  report.owned.host_private_limit += component.host_bytes();
 }
 
 }  // namespace dlo::engine

@@ -4,8 +4,9 @@
 // Failure: a kernel that tells nothing leaves the process figures at 0.
 #pragma once
 
+#include "backend/device_component.h"
 #include "backend/offload_backend.h"
-#include "engine/latent_pipeline.h"
+#include "engine/operand.h"
 #include "engine/run_report.h"
 #include "platform/device.h"
 #include "platform/file_system.h"
@@ -20,11 +21,15 @@ namespace dlo::engine {
 void measure_host_peaks(const platform::Device& device, RankReport& report);
 
 // The rest of the memory; `operands` are host bytes that are no weights.
-void measure_memory(const platform::Device& device, const LatentPipeline::OperandBytes& operands,
+void measure_memory(const platform::Device& device, const OperandBytes& operands,
                     const platform::FileSystem& files, RankReport& report);
 
 // Fills report.traffic but for the count of forwards; `ring_walks` are walks of each ring.
 void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
                      const std::vector<std::uint64_t>& ring_walks, RankReport& report);
+
+// Adds to the limits that measure_traffic() took from the plan what a component beside the DiTs may
+// take: its device bytes, whether it stays or comes and goes, and its host master.
+void allow_component(const backend::DeviceComponent& component, RankReport& report);
 
 }  // namespace dlo::engine

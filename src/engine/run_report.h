@@ -32,8 +32,14 @@ struct RequestSpec {
   std::uint32_t latent_frames = 1;  // latent grid
   std::uint32_t latent_height = 8;
   std::uint32_t latent_width = 8;
-  std::uint32_t text_tokens = 16;
+  std::uint32_t text_tokens = 16;  // rows of text states; a prompt is filled up to them
   std::uint64_t seed = 0;
+  // A prompt, which the checkpoint's text encoder turns into states: these token ids for every
+  // request, or this many for each, drawn from (seed, i). Neither: states are seeded.
+  std::vector<std::int64_t> prompt_tokens = {};
+  std::uint32_t prompt_token_count = 0;
+
+  [[nodiscard]] bool has_prompt() const { return !prompt_tokens.empty() || prompt_token_count > 0; }
 };
 
 struct ModelSpec {
@@ -98,6 +104,10 @@ struct OwnedBytes {
   std::uint64_t device_in_host = 0;      // device memory that is this process's own: of a CPU
   std::uint64_t device_limit = 0;        // what invariant I4 allows
   std::uint64_t host_private_limit = 0;  // host store bytes that the mode promises (memory plan)
+  // Of the device bytes: components beside the DiTs. Peaks of purposes are added up, so one that
+  // is never there together with leading blocks counts beside them all the same, in the limit too.
+  std::uint64_t component_now = 0;
+  std::uint64_t component_peak = 0;
 };
 
 // From /proc/self/smaps_rollup.

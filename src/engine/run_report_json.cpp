@@ -9,7 +9,7 @@ namespace dlo::engine {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestDigest, request, sha256)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(OwnedBytes, host_private_now, host_private_peak, pinned_now,
                                    pinned_peak, device_now, device_peak, device_in_host,
-                                   device_limit, host_private_limit)
+                                   device_limit, host_private_limit, component_now, component_peak)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessMemory, rss_bytes, pss_bytes, private_dirty_bytes,
                                    shared_clean_bytes, pss_file_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BackingFile, path, device, inode)
@@ -17,7 +17,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TrafficLedger, h2d_calls, h2d_bytes, h2d_byte
                                    gather_calls, gather_bytes, gather_bytes_planned, forward_count,
                                    repairs)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RequestSpec, count, steps, guidance_scale, latent_frames,
-                                   latent_height, latent_width, text_tokens, seed)
+                                   latent_height, latent_width, text_tokens, seed, prompt_tokens,
+                                   prompt_token_count)
 
 using nlohmann::json;
 

@@ -16,6 +16,11 @@ std::vector<Refusal> refuse_arms(const RunRequest& request) {
     refusals.push_back(refuse(codes::kInvalidValue, "a throughput run without arms or forwards",
                               "measure_forwards", "give at least one arm, round and forward"));
   }
+  if (request.requests.has_prompt()) {
+    refusals.push_back(refuse(codes::kInvalidValue,
+                              "forwards that are timed one by one take no prompt",
+                              "requests.prompt_tokens", "leave prompt_tokens out"));
+  }
   for (const auto& arm : spec.arms) {
     auto validation = config::validate(arm.options, request.parallel);
     for (auto& violation : validation.violations) {

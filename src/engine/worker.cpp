@@ -22,6 +22,7 @@ Status Worker::start() {
         NamedStep{"weight group", &State::make_weight_group},
         NamedStep{"model", &State::make_model}, NamedStep{"load", &State::load_weights},
         NamedStep{"enable", &State::enable_backend},
+        NamedStep{"components", &State::place_components},
         NamedStep{"pipeline", &State::make_pipeline}}) {
     if (auto status = s.guarded(name, [&s, step = step] { return (s.*step)(); }); !status.ok()) {
       return status;
@@ -68,16 +69,18 @@ void Worker::measure() {
     if (s.pipeline == nullptr) {
       measure_host_peaks(*s.device, s.report);
     }
-    measure_memory(
-        *s.device,
-        s.pipeline != nullptr ? s.pipeline->host_operand_bytes() : LatentPipeline::OperandBytes{},
-        *s.environment.files, s.report);
+    measure_memory(*s.device,
+                   s.pipeline != nullptr ? s.pipeline->host_operand_bytes() : OperandBytes{},
+                   *s.environment.files, s.report);
     if (s.request.platform.device == "cpu") {
       s.report.owned.device_in_host = s.device->device_memory().now_bytes;
     }
   }
   if (s.backend != nullptr && s.pipeline != nullptr) {
     measure_traffic(s.ledger, *s.backend, s.model.ring_walks(s.forwards), s.report);
+    if (s.text_component != nullptr) {
+      allow_component(*s.text_component, s.report);
+    }
   }
 }
 
@@ -92,6 +95,15 @@ void Worker::shutdown() noexcept {
     s.release("backend", [&s] { s.backend.reset(); });
   }
   s.release("pipeline", [&s] { s.pipeline.reset(); });
+  if (s.text_component != nullptr) {
+    s.release("components", [&s] {
+      s.stages.reset();
+      if (s.report.abandoned_buffers) {
+        s.text_component->abandon();
+      }
+      s.text_component.reset();
+    });
+  }
   s.release("communicators", [&s] {
     s.weight_communicator.reset();
     s.weight_control.reset();
@@ -99,10 +111,12 @@ void Worker::shutdown() noexcept {
   s.release("model", [&s] {
     if (s.report.abandoned_buffers) {
       leave_to_process(std::move(s.host_tensors));
+      leave_to_process(std::move(s.other_tensors));
       leave_to_process(std::move(s.pack_threads));
       leave_to_process(std::move(s.pack_workers));
     }
     s.host_tensors.reset();
+    s.other_tensors.reset();
     s.pack_workers.reset();
     s.pack_threads.reset();
     s.table.dits.clear();

@@ -50,10 +50,16 @@ contracts::HostTensors* Worker::State::find_shared(const WeightLoadRequest& load
 }
 
 Status Worker::State::load_weights() {
-  const auto load = weight_load_request(table, model.components(), request.model.checkpoint, config,
-                                        request.parallel);
+  auto load = weight_load_request(table, model.components(), request.model.checkpoint, config,
+                                  request.parallel);
+  if (const auto* encoder = model.text_encoder()) {
+    add_component(encoder->spec(), load);
+  }
   report.baseline = process_memory(*environment.files);
   for (const auto* tensor : table.tensors()) {
+    report.weight_bytes += tensor->span_bytes();
+  }
+  for (const auto* tensor : load.others) {
     report.weight_bytes += tensor->span_bytes();
   }
   if (hooks.shared_tensors != nullptr) {
@@ -106,6 +112,7 @@ Status Worker::State::load_own_weights(const WeightLoadRequest& load) {
       return mapped.refusal();
     }
     report.mapped_files = backing_files(**mapped);
+    other_tensors = std::move(host_tensors);
     host_tensors = std::move(mapped).value();
   }
   for (const auto& name : loaded->report.tolerated) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/device_component.h"
 #include "engine/checkpoint_model.h"
 #include "engine/injected_faults.h"
 #include "engine/lent_tensors.h"
@@ -69,7 +70,8 @@ struct Worker::State {
   contracts::ParameterTable table;
   std::vector<std::uint64_t> forwards;  // that were run, by transformer
   std::unique_ptr<contracts::HostTensors> host_tensors;
-  std::optional<Refusal> mapping_refused;  // by the preflight
+  std::unique_ptr<contracts::HostTensors> other_tensors;  // of components, beside mapped DiTs
+  std::optional<Refusal> mapping_refused;                 // by the preflight
   // Beside the pack stream, of mapped tensors alone.
   std::unique_ptr<platform::ThreadExecutor> pack_threads;
   std::unique_ptr<platform::FaultingExecutor> pack_workers;
@@ -77,6 +79,8 @@ struct Worker::State {
   std::unique_ptr<comm::Communicator> weight_communicator;
   std::unique_ptr<backend::OffloadBackend> backend;
   std::optional<TimingObserver> timing_observer;
+  std::unique_ptr<backend::DeviceComponent> text_component;  // null without prompts
+  std::optional<backend::ComponentStages> stages;
   std::unique_ptr<LatentPipeline> pipeline;
   telemetry::ProcessResources left;  // by shutdown()
 
@@ -90,6 +94,10 @@ struct Worker::State {
   contracts::HostTensors* find_shared(const host_weights::WeightLoadRequest& load);
   Status make_weight_group();
   Status enable_backend();
+  Status place_components();
+  Status encode_prompt(std::uint32_t of_request);
+  // Of components that come and go.
+  [[nodiscard]] std::uint64_t on_demand_bytes() const;
   Status make_pipeline();
   Status serve_requests();
   // Books forwards, by transformer, and returns their sum.

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/thrown_refusal.h"
+#include "engine/prompt_stage.h"
 #include "engine/rank_measurements.h"
 #include "engine/request_wave.h"
 #include "engine/worker_state.h"
@@ -65,7 +66,8 @@ Status Worker::State::make_device() {
 }
 
 Status Worker::State::make_model() {
-  auto made = read_checkpoint_model(faults.files(), request.model, *device);
+  const auto text = request.requests.has_prompt() ? TextSource::kEncoder : TextSource::kSeeded;
+  auto made = read_checkpoint_model(faults.files(), request.model, *device, text);
   if (!made.ok()) {
     return made.refusal();
   }
@@ -76,6 +78,11 @@ Status Worker::State::make_model() {
   if (request.model.attention == "fused") {
     event(fmt::format("attention kernel {}",
                       model::fused_attention_kernel(*device, request.model.compute_dtype)));
+  }
+  if (const auto* encoder = model.text_encoder()) {
+    if (auto status = check_prompt(request.requests, encoder->geometry()); !status.ok()) {
+      return status;
+    }
   }
   table = model.table();
   forwards.assign(model.components().size(), 0);
@@ -159,8 +166,9 @@ Status Worker::State::make_pipeline() {
   pipeline = std::move(made).value();
   // One imposed limit for both allocators: torch gets what the platform leaves while a stage runs.
   if (const auto budget = request.platform.device_budget_bytes) {
-    const auto taken =
-        device->device_memory().now_bytes + backend->memory_plan().stage_resident_bytes;
+    // Leading blocks and a component that comes and goes are never there together.
+    const auto taken = device->device_memory().now_bytes +
+                       std::max(backend->memory_plan().stage_resident_bytes, on_demand_bytes());
     torch->limit_memory(*budget - std::min(*budget, taken));
   }
   event("pipeline");
@@ -174,6 +182,9 @@ Status Worker::State::serve_requests() {
   const bool primary = coordinates.sp == 0 && coordinates.tp == 0;
   for (const auto& assignment :
        assign_requests(request.requests.count, schedule, coordinates.dp, topology.dp)) {
+    if (auto status = encode_prompt(assignment.request); !status.ok()) {
+      return status;
+    }
     const Nanoseconds begin = clock.now();
     if (auto status = backend->begin_request(); !status.ok()) {
       return status;

@@ -59,6 +59,22 @@ Status check_transformer(const ComponentConfig& component) {
                             kFluxTransformerClass, kH3TransformerClass));
 }
 
+// The class that a component's configuration says it is of. transformers lists it where diffusers
+// has a field.
+Result<std::string> class_of(const ComponentEntry& entry, const json& config,
+                             const std::string& where) {
+  if (entry.library != "transformers") {
+    return text_field(config, "_class_name", where);
+  }
+  const auto listed = config.find("architectures");
+  if (listed == config.end() || !listed->is_array() || listed->size() != 1 ||
+      !listed->front().is_string()) {
+    return refuse(codes::kCheckpointInvalid, "'architectures' must be a list of one class name",
+                  where, std::string(kCorrect));
+  }
+  return listed->front().get<std::string>();
+}
+
 // Components that a pipeline cannot do without. MiniMax-H3's schedules need no component.
 Status check_components(const ModelIndex& index, const std::string& where) {
   const auto missing = [&where](std::string_view name) {
@@ -124,7 +140,7 @@ Result<ComponentConfig> read_component_config(const platform::FileSystem& files,
     return object.refusal();
   }
   component.config = std::move(*object);
-  const auto class_name = text_field(component.config, "_class_name", component.file.string());
+  const auto class_name = class_of(entry, component.config, component.file.string());
   if (!class_name) {
     return class_name.refusal();
   }
@@ -135,6 +151,26 @@ Result<ComponentConfig> read_component_config(const platform::FileSystem& files,
                   component.file.string(), std::string(kCorrect));
   }
   return component;
+}
+
+Result<ComponentConfig> read_text_encoder_config(const platform::FileSystem& files,
+                                                 const platform::Path& root,
+                                                 const ModelIndex& index) {
+  const auto missing = [&root](const std::string& what) {
+    return refuse(codes::kTextEncoderMissing, what, (root / kTextEncoderName).string(),
+                  "use a checkpoint that has one, or leave prompt_tokens out: text states are then "
+                  "seeded");
+  };
+  const auto* entry = index.find(kTextEncoderName);
+  if (entry == nullptr) {
+    return missing("the pipeline has no text encoder");
+  }
+  auto config = read_component_config(files, root, *entry);
+  if (!config && config.refusal().code == codes::kFileNotFound) {
+    return missing(fmt::format("{} names a {}, and its folder is not there", kModelIndexName,
+                               entry->class_name));
+  }
+  return config;
 }
 
 Result<PipelineConfigs> read_pipeline_configs(const platform::FileSystem& files,

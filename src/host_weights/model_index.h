@@ -18,6 +18,7 @@
 namespace dlo::host_weights {
 
 inline constexpr std::string_view kModelIndexName = "model_index.json";
+inline constexpr std::string_view kTextEncoderName = "text_encoder";
 inline constexpr std::string_view kWanTransformerClass = "WanTransformer3DModel";
 inline constexpr std::string_view kFluxTransformerClass = "FluxTransformer2DModel";
 inline constexpr std::string_view kH3TransformerClass = "MiniMaxH3DiTModel";  // native layout
@@ -45,7 +46,8 @@ struct ModelIndex {
                                                   const platform::Path& root);
 
 // A component's configuration; `config` is the JSON object of its config.json (schedulers:
-// scheduler_config.json), whose _class_name equals the entry's.
+// scheduler_config.json), whose _class_name equals the entry's; of a component of transformers the
+// one entry of its `architectures` does.
 struct ComponentConfig {
   ComponentEntry entry;
   platform::Path file;
@@ -55,6 +57,12 @@ struct ComponentConfig {
 [[nodiscard]] Result<ComponentConfig> read_component_config(const platform::FileSystem& files,
                                                             const platform::Path& root,
                                                             const ComponentEntry& entry);
+
+// That of the component "text_encoder". Codes beside those of read_component_config:
+// text_encoder_missing when the pipeline or the folder has none.
+[[nodiscard]] Result<ComponentConfig> read_text_encoder_config(const platform::FileSystem& files,
+                                                               const platform::Path& root,
+                                                               const ModelIndex& index);
 
 // What the engine needs to build a pipeline.
 struct PipelineConfigs {

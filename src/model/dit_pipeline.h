@@ -7,7 +7,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -15,8 +17,12 @@
 #include "contracts/offload_plan.h"
 #include "model/model_factory.h"
 #include "model/sampler.h"
+#include "model/text/text_encoder.h"
 
 namespace dlo::model {
+
+// Its folder in a checkpoint, and its path in an OffloadPlan.
+inline constexpr std::string_view kTextEncoderPath = "text_encoder";
 
 // What a folder's configuration files say.
 struct PipelineDescription {
@@ -25,7 +31,12 @@ struct PipelineDescription {
     std::string class_name;  // "WanTransformer3DModel"
     nlohmann::json config;
   };
+  struct Encoder {
+    std::string class_name;  // "UMT5EncoderModel"
+    nlohmann::json config;
+  };
   std::vector<Transformer> transformers;  // at least one, all of one class
+  std::optional<Encoder> text_encoder;    // only where requests bring prompts
   std::string scheduler_class;            // empty: the pipeline has no scheduler component
   nlohmann::json scheduler;               // its configuration
   nlohmann::json fields;                  // of model_index.json: boundary_ratio, ...
@@ -36,10 +47,14 @@ struct DitPipeline {
   // Refusals: invalid_value for a request that the transformers cannot serve. The sampler points
   // to the transformers.
   std::function<Result<std::unique_ptr<Sampler>>(const SampleRequest&)> make_sampler;
-  std::vector<std::string> notes;  // what was substituted, one sentence each
+  std::vector<std::string> notes;             // what was substituted, one sentence each
+  std::unique_ptr<TextEncoder> text_encoder;  // null: text states are seeded
   // Every transformer denoises, so each may keep leading blocks; the rest is the family's.
   contracts::OffloadPlan offload_plan;
 };
+
+// Refuses (not_in_this_product) unless the family of the first transformer encodes prompts.
+[[nodiscard]] Status check_takes_prompts(const PipelineDescription& description);
 
 // The family of the first transformer's class. `options.component` and `options.ring` are filled in
 // for each transformer, rings counted with those of children. Refusals: not_in_this_product for a
@@ -61,6 +76,13 @@ using MakeDit = Result<std::unique_ptr<DitModel>> (*)(const nlohmann::json& conf
                                                       const ModelOptions& options);
 [[nodiscard]] Status make_transformers(const PipelineDescription& description,
                                        const ModelOptions& options, MakeDit make,
+                                       DitPipeline& pipeline);
+
+// For families that encode prompts: the encoder that `description` names, if it names one, for
+// transformers that read states of `text_dim` channels. Refusals: not_in_this_product (another
+// class), checkpoint_invalid (another width), those of make_umt5.
+[[nodiscard]] Status make_text_encoder(const PipelineDescription& description,
+                                       const ModelOptions& options, std::int64_t text_dim,
                                        DitPipeline& pipeline);
 
 // For families: refuses (invalid_value) a request without a step.

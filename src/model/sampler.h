@@ -32,10 +32,14 @@ enum class OperandRole : std::uint8_t {
   kScratch,
 };
 
+// Whose text states an input holds, where a request brings a prompt.
+enum class PromptOf : std::uint8_t { kNobody, kRequest, kNegative };
+
 struct SampleOperand {
   std::string name;  // of a result: what its digest is called
   Shape shape;       // F32
   OperandRole role = OperandRole::kInput;
+  PromptOf prompt = PromptOf::kNobody;
 };
 
 class Sampler {

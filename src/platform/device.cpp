@@ -28,6 +28,8 @@ std::string_view memory_purpose_name(MemoryPurpose purpose) {
       return "resident";
     case MemoryPurpose::kNonBlock:
       return "non_block";
+    case MemoryPurpose::kComponent:
+      return "component";
     case MemoryPurpose::kHostShard:
       return "host_shard";
     case MemoryPurpose::kStaging:

@@ -51,6 +51,7 @@ enum class MemoryPurpose : std::uint8_t {
   kInputSlot,  // AllGather input slots
   kResident,   // resident blocks
   kNonBlock,   // non-block children
+  kComponent,  // components beside the DiTs: an encoder
   kHostShard,  // a rank's copy or shard of the streamed blocks
   kStaging,    // bounded host staging
   kOther,

@@ -67,6 +67,11 @@ Result<DitPipeline> make_wan_pipeline(const PipelineDescription& description,
   if (auto made = make_transformers(description, options, make_wan, pipeline); !made) {
     return made.refusal();
   }
+  pipeline.offload_plan.on_demand_component_paths.emplace(kTextEncoderPath);
+  const auto text_dim = pipeline.transformers.front()->geometry().text_dim;
+  if (auto made = make_text_encoder(description, options, text_dim, pipeline); !made) {
+    return made.refusal();
+  }
   std::vector<DitModel*> models;
   for (const auto& transformer : pipeline.transformers) {
     models.push_back(transformer.get());

@@ -20,8 +20,8 @@ std::vector<SampleOperand> operands_of(const DitGeometry& geometry, const Sample
   const Shape text = {1, request.text_tokens, geometry.text_dim};
   return {{"latents", latent(geometry.in_channels), OperandRole::kResult},
           {"timestep", {1}, OperandRole::kScratch},
-          {"text", text, OperandRole::kInput},
-          {"negative text", text, OperandRole::kInput},
+          {"text", text, OperandRole::kInput, PromptOf::kRequest},
+          {"negative text", text, OperandRole::kInput, PromptOf::kNegative},
           {"velocity", latent(geometry.out_channels), OperandRole::kForwardOutput},
           {"negative velocity", latent(geometry.out_channels), OperandRole::kScratch}};
 }
