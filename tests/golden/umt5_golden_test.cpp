@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/prompt_stage.h"
 #include "host_weights/safetensors/checkpoint_index.h"
 #include "model/text/text_encoder.h"
 #include "platform/posix/posix_file_system.h"
@@ -127,6 +128,44 @@ TEST_F(Umt5Golden, AnyPartOfALayerMissing_DoesNotMatch) {
     std::memcpy(bytes.data(), kept.data(), kept.size());
   }
   EXPECT_TRUE(compare_all().passed());
+}
+
+// From the ids of a request to its states as a run makes them: the engine's own uploads, filling up
+// and mask. The negative of a request is the end token alone.
+TEST_F(Umt5Golden, PromptsThroughTheEngine_AreTheFixturesStates) {
+  const auto& ids = inputs_.at("umt5.input_ids");
+  const auto& mask = inputs_.at("umt5.attention_mask");
+  const auto& wanted = expected_.at("umt5.prompt_embeds");
+  const auto rows = static_cast<std::size_t>(ids.shape[1]);
+  const auto row_values = rows * static_cast<std::size_t>(wanted.shape[2]);
+  for (std::size_t prompt = 0; prompt < static_cast<std::size_t>(ids.shape[0]); ++prompt) {
+    engine::RequestSpec requests;
+    requests.text_tokens = static_cast<std::uint32_t>(rows);
+    for (std::size_t i = prompt * rows; i < (prompt + 1) * rows && mask.values[i] == 1.0F; ++i) {
+      requests.prompt_tokens.push_back(static_cast<std::int64_t>(ids.values[i]));
+    }
+    const Shape shape = {1, ids.shape[1], wanted.shape[2]};
+    const GoldenOperand states(device_, shape);
+    const GoldenOperand negative(device_, shape);
+    ASSERT_TRUE(engine::check_prompt(requests, encoder_->geometry()).ok());
+    auto stage = engine::PromptStage::make(device_, *encoder_, requests,
+                                           {{model::PromptOf::kRequest, states.tensor()},
+                                            {model::PromptOf::kNegative, negative.tensor()}})
+                     .value();
+    stage->enqueue(0);
+    require_success(device_);
+    const auto begin = wanted.values.begin() + static_cast<std::ptrdiff_t>(prompt * row_values);
+    const GoldenTensor part{shape, {begin, begin + static_cast<std::ptrdiff_t>(row_values)}};
+    const auto comparison =
+        compare({{"umt5.prompt_embeds", part}}, {{"umt5.prompt_embeds", states.value()}});
+    EXPECT_TRUE(comparison.passed()) << comparison.text();
+
+    GoldenTensors alone;
+    encode({{1, 1}, {1.0F}}, {{1, 1}, {1.0F}}, "umt5.end", false, alone);
+    GoldenTensor first{alone.at("umt5.end").shape, negative.value().values};
+    first.values.resize(alone.at("umt5.end").values.size());
+    EXPECT_TRUE(compare(alone, {{"umt5.end", first}}).passed());
+  }
 }
 
 }  // namespace

@@ -250,6 +250,32 @@ TEST(PromptRun, EveryDeviceCallFails_EndsByTheFaultsNameAndLeavesNothing) {
   }
 }
 
+TEST(PromptRun, EveryFileCallFails_EndsByTheFaultsNameAndLeavesNothing) {
+  using platform::SeamCall;
+  auto plain = prompted(Mode::kRankLocal, 1);
+  plain.requests.count = 1;
+  plain.requests.steps = 1;
+  std::size_t named_the_encoder = 0;
+  for (const auto call : {SeamCall::kFileStat, SeamCall::kFileMap, SeamCall::kFileRead}) {
+    for (std::uint64_t nth = 1;; ++nth) {
+      ASSERT_LT(nth, 200U);
+      auto request = plain;
+      request.platform.faults.rules.push_back(
+          {.call = call, .rank = 0, .nth = nth, .code = "injected"});
+      const auto report = run_alone(request);
+      const auto& rank = report.ranks.at(0);
+      if (rank.fault_count == 0) {
+        break;
+      }
+      const auto where = std::string(seam_call_name(call)) + " " + std::to_string(nth);
+      EXPECT_EQ(rank.code, "injected") << where;
+      expect_nothing_left(rank, where);
+      named_the_encoder += rank.message.find("text_encoder") != std::string::npos ? 1U : 0U;
+    }
+  }
+  EXPECT_GT(named_the_encoder, 0U);
+}
+
 // A copy of the checkpoint whose encoder has a layer more in its configuration than in its file.
 TEST(PromptRun, EncoderThatLacksTensors_IsRefusedByStrictCoverageBesideAPlan) {
   const auto folder = platform::Path(testing::TempDir()) / "dlo_prompt_run";

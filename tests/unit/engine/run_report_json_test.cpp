@@ -28,7 +28,9 @@ RankReport full_report() {
                   .device_peak = 6,
                   .device_in_host = 60,
                   .device_limit = 7,
-                  .host_private_limit = 8};
+                  .host_private_limit = 8,
+                  .component_now = 80,
+                  .component_peak = 81};
   report.mapped_files = {{"/m/a.safetensors", 1, 2}};
   report.baseline = {.rss_bytes = 90, .pss_file_bytes = 91};
   report.process = {9, 10, 11, 12, 13};
@@ -56,6 +58,8 @@ TEST(RunReportJson, RankReport_RoundTrips) {
   EXPECT_EQ(back.effective, full_report().effective);
   EXPECT_EQ(back.owned.host_private_limit, 8U);
   EXPECT_EQ(back.owned.device_in_host, 60U);
+  EXPECT_EQ(back.owned.component_now, 80U);
+  EXPECT_EQ(back.owned.component_peak, 81U);
   EXPECT_EQ(back.baseline.pss_file_bytes, 91U);
   EXPECT_EQ(back.weight_bytes, 14U);
   EXPECT_EQ(back.mapped_files, full_report().mapped_files);
@@ -85,7 +89,11 @@ TEST(RunReportJson, RequestsThatDifferInOneField_HaveDifferentTexts) {
   wider.parallel.data_parallel_size = 2;
   auto slower = base;
   slower.platform.slow_copy_ns = 1;
-  for (const auto& other : {seeded, deeper, wider, slower}) {
+  auto prompted = base;
+  prompted.requests.prompt_tokens = {1};
+  auto drawn = base;
+  drawn.requests.prompt_token_count = 1;
+  for (const auto& other : {seeded, deeper, wider, slower, prompted, drawn}) {
     EXPECT_NE(request_to_json(base), request_to_json(other));
   }
 }

@@ -196,6 +196,31 @@ TEST(PlanOfAFamily, FusedProjections_FlipThePlanOfEveryFamily) {
   }
 }
 
+TEST(PlanOfAFamily, TextEncoder_IsOrdinaryOnDemandBesideAMappedTransformer) {
+  const auto seen = forecast_of("wan_tiny/checkpoint");
+  EXPECT_TRUE(seen.planned);
+  std::map<std::string, engine::SourceForecast> sources;
+  for (const auto& source : seen.sources) {
+    sources[source.component] = source;
+  }
+  const auto& encoder = sources.at("text_encoder");
+  EXPECT_EQ(encoder.placement, engine::kOnDemand);
+  EXPECT_EQ(encoder.tensor_count, 32U);
+  EXPECT_GE(encoder.device_bytes, encoder.bytes) << "tensors begin at multiples of 256";
+  EXPECT_LT(encoder.device_bytes, encoder.bytes + 32 * 256);
+  EXPECT_EQ(sources.at("transformer").placement, "");
+  EXPECT_EQ(sources.at("vae").placement, engine::kNotRead);
+  const auto asked = engine::ForecastRequest{};
+  EXPECT_NE(forecast_text(asked, seen).find("ordinary, on demand: with prompts, "),
+            std::string::npos);
+  const auto json = forecast_json(asked, seen);
+  EXPECT_EQ(json["sources"][0]["placement"], "ordinary, on demand");
+  EXPECT_EQ(json["sources"][0]["device_bytes"], encoder.device_bytes);
+  for (const auto& source : forecast_of("flux_tiny/checkpoint").sources) {
+    EXPECT_NE(source.placement, engine::kOnDemand) << source.component;
+  }
+}
+
 TEST_F(PlanCommand, FolderWithoutModel_IsRefused) {
   auto asked = request({}).value();
   asked.model.checkpoint = "/nowhere";

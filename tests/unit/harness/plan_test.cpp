@@ -93,6 +93,16 @@ TEST(Plan, ReferenceWithFaults_IsNoReference) {
   EXPECT_EQ(plan.steps[2].reference, 0U);
 }
 
+TEST(Plan, Prompts_HaveReferencesOfTheirOwn) {
+  Json document = small_document();
+  document["matrix"] = {{"requests.prompt_tokens", {3, 4, {3}, {3, 3}}}};
+  document["transfer"] = "rank_local";
+  document["compare_with"] = "resident";
+  const auto scenarios = read_scenarios(document, {.file = "small.json", .run_seed = 0}).value();
+  const Plan plan = plan_sweep(scenarios, 1);
+  EXPECT_EQ(plan.steps.size(), 8U) << "one resident run for each";
+}
+
 TEST(Plan, RefusedConfiguration_NeedsOneRankOnly) {
   Json document = small_document();
   document["topology"]["dp"] = 64;

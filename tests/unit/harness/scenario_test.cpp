@@ -35,6 +35,22 @@ TEST(Scenario, Seeds_InTheFileWinOverTheRunsSeed) {
   EXPECT_EQ(scenario.requests.seed, 12U);
 }
 
+TEST(Scenario, PromptTokens_AreIdsOrTheirNumber) {
+  Json document = small_document();
+  EXPECT_FALSE(scenario_from(document).requests.has_prompt());
+  document["requests"]["prompt_tokens"] = 9;
+  EXPECT_EQ(scenario_from(document).requests.prompt_token_count, 9U);
+  EXPECT_TRUE(scenario_from(document).requests.prompt_tokens.empty());
+  document["requests"]["prompt_tokens"] = {17, 0, 1};
+  EXPECT_EQ(scenario_from(document).requests.prompt_tokens, (std::vector<std::int64_t>{17, 0, 1}));
+  EXPECT_EQ(scenario_from(document).requests.prompt_token_count, 0U);
+  for (const Json& wrong : {Json(0), Json(4097), Json::array(), Json{-1}, Json{1.5}, Json("a"),
+                            Json(std::vector<int>(4097, 1))}) {
+    document["requests"]["prompt_tokens"] = wrong;
+    EXPECT_EQ(refusal_of(document).code, codes::kInvalidValue) << wrong.dump().substr(0, 40);
+  }
+}
+
 TEST(Scenario, Transfer_SetsBothOptions) {
   Json document = small_document();
   document["transfer"] = "rank_local";

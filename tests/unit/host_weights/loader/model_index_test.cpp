@@ -157,5 +157,47 @@ TEST_F(ModelIndexTest, AnotherQueryKeyNorm_IsNotInThisProduct) {
   EXPECT_EQ(refusal().code, codes::kNotInThisProduct);
 }
 
+class TextEncoderConfig : public ModelIndexTest {
+ protected:
+  TextEncoderConfig() {
+    const auto file = platform::Path(DLO_WAN_TINY_DIR) / "text_encoder/config.json";
+    files_.put(kEncoder, disk_.read_text(file, kMiB).value());
+  }
+  [[nodiscard]] Refusal encoder_refusal() {
+    const auto index = read_model_index(files_, "/m").value();
+    const auto config = read_text_encoder_config(files_, "/m", index);
+    return config ? Refusal{} : config.refusal();
+  }
+
+  static constexpr const char* kEncoder = "/m/text_encoder/config.json";
+};
+
+TEST_F(TextEncoderConfig, WrittenByTransformers_IsRead) {
+  const auto index = read_model_index(files_, "/m").value();
+  const auto config = read_text_encoder_config(files_, "/m", index);
+  ASSERT_TRUE(config.ok()) << config.refusal().message();
+  EXPECT_EQ(config->entry.class_name, "UMT5EncoderModel");
+  EXPECT_EQ(config->config["d_model"], 32);
+}
+
+TEST_F(TextEncoderConfig, PipelineOrFolderWithoutOne_IsNamed) {
+  change(kIndex, "text_encoder", {nullptr, nullptr});
+  EXPECT_EQ(encoder_refusal().code, codes::kTextEncoderMissing);
+  change(kIndex, "text_encoder", {"transformers", "UMT5EncoderModel"});
+  EXPECT_EQ(encoder_refusal().code, "");
+  ASSERT_TRUE(files_.remove_file(kEncoder).ok());
+  EXPECT_EQ(encoder_refusal().code, codes::kTextEncoderMissing);
+}
+
+TEST_F(TextEncoderConfig, ClassThatContradicts_IsRefused) {
+  change(kEncoder, "architectures", {"T5EncoderModel"});
+  EXPECT_EQ(encoder_refusal().code, codes::kCheckpointInvalid);
+  for (const auto& listed : {nlohmann::json("UMT5EncoderModel"), nlohmann::json::array(),
+                             nlohmann::json({1}), nlohmann::json({"UMT5EncoderModel", "other"})}) {
+    change(kEncoder, "architectures", listed);
+    EXPECT_EQ(encoder_refusal().code, codes::kCheckpointInvalid) << listed;
+  }
+}
+
 }  // namespace
 }  // namespace dlo::host_weights
