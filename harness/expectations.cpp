@@ -99,6 +99,11 @@ void check_ranks(const Scenario& scenario, const RunReport& report, Findings& fi
       findings.push_back(fmt::format("rank {}: owns {} host bytes, the mode promises {}", rank.rank,
                                      rank.owned.host_private_now, rank.owned.host_private_limit));
     }
+    if (scenario.streams() && rank.owned.component_now > 0) {
+      findings.push_back(fmt::format(
+          "rank {}: {} device bytes of a component that comes and goes are left behind its stage",
+          rank.rank, rank.owned.component_now));
+    }
   }
 }
 

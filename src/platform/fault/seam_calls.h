@@ -67,8 +67,9 @@ inline constexpr std::size_t kSeamCallCount = static_cast<std::size_t>(SeamCall:
 // "record ready_record", "exchange vote on enable", "file_write weights".
 [[nodiscard]] std::string call_site(SeamCall call, std::string_view purpose);
 
-// Every call site of backend, hot path, loader, checkpoint writer and engine. A fault loop that
-// meets a site which is not listed is told so, and so is one that misses a listed one.
+// Every call site of backend, hot path, loader, checkpoint writer and engine but those of a text
+// encoder's stage, which the engine's own tests loop over. A fault loop that meets a site which is
+// not listed is told so, and so is one that misses a listed one.
 [[nodiscard]] const std::vector<std::string>& known_call_sites();
 
 }  // namespace dlo::platform

@@ -130,6 +130,16 @@ TEST(Verdict, HostBytesAboveThePromise_Fails) {
   EXPECT_TRUE(contains(run.first_failure(), "owns 1001 host bytes"));
 }
 
+TEST(Verdict, ComponentLeftBehindItsStage_IsFoundInAStreamedRunAlone) {
+  Case run;
+  run.report.ranks[1].owned.component_now = 7;
+  EXPECT_TRUE(contains(run.first_failure(), "rank 1: 7 device bytes of a component"));
+  run.scenario.options = {};
+  for (const auto& failure : run.verdict().failed_checks) {
+    EXPECT_FALSE(contains(failure, "of a component")) << failure;
+  }
+}
+
 TEST(Verdict, RankMissing_Fails) {
   Case run;
   run.report.ranks.pop_back();
