@@ -23,23 +23,28 @@ std::string topology_text(const config::ParallelConfig& parallel) {
                      parallel.use_hsdp ? ", HSDP" : "");
 }
 
+// Its files were read, whatever is noted of it.
+bool is_open(const engine::SourceForecast& source) {
+  return source.file_count > 0 || source.note.empty();
+}
+
 std::string sources_text(const CheckpointForecast& forecast) {
   std::string text = "\nSources\n";
   for (const auto& source : forecast.sources) {
     text += fmt::format("  {:<16} {:<28} ", source.component, source.class_name);
-    text += source.note.empty()
-                ? fmt::format("{} file{}, {} tensors, {}, {}\n", source.file_count,
-                              source.file_count == 1 ? "" : "s", source.tensor_count,
-                              format_bytes(source.bytes), source.dtypes)
-                : source.note + "\n";
+    const bool opened = is_open(source);
+    text += opened ? fmt::format("{} file{}, {} tensors, {}, {}\n", source.file_count,
+                                 source.file_count == 1 ? "" : "s", source.tensor_count,
+                                 format_bytes(source.bytes), source.dtypes)
+                   : source.note + "\n";
     if (source.placement == engine::kOnDemand) {
       text += fmt::format(
           "  {:<16} {}: with prompts, {} on the device before a request denoises, beside what a "
-          "mode "
-          "takes; there for good when resident\n",
+          "mode takes; there for good when resident\n",
           "", source.placement, format_bytes(source.device_bytes));
-    } else if (!source.placement.empty() && source.note.empty()) {
-      text += fmt::format("  {:<16} {} by this product\n", "", source.placement);
+    } else if (!source.placement.empty() && opened) {
+      text += fmt::format("  {:<16} {} by this product{}{}\n", "", source.placement,
+                          source.note.empty() ? "" : ": ", source.note);
     }
   }
   return text;
@@ -117,6 +122,8 @@ ordered_json source_json(const engine::SourceForecast& source) {
   ordered_json json{{"component", source.component}, {"class", source.class_name}};
   if (!source.note.empty()) {
     json["note"] = source.note;
+  }
+  if (!is_open(source)) {
     return json;
   }
   json["files"] = source.file_count;

@@ -4,7 +4,9 @@
 
 #include "backend/given_up_buffers.h"
 #include "backend/tensor_packer.h"
+#include "base/codes.h"
 #include "base/error.h"
+#include "platform/clock.h"
 
 namespace dlo::backend {
 
@@ -43,21 +45,39 @@ Status DeviceComponent::load(Deadline deadline) {
     return refusal;
   }
   buffer_ = std::move(buffer).value();
-  for (const auto& entry : layout_.entries()) {
-    if (entry.span_bytes == 0) {
-      continue;
-    }
-    device_.copy_to_device(StreamKind::kCopy,
-                           buffer_->span().subspan(entry.offset_bytes, entry.span_bytes),
-                           tensors_.view(spec_.tensors[entry.tensor_index].name).bytes, kLabel);
-  }
+  const auto copied = copy_tensors(deadline);
   device_.record(landed_, StreamKind::kCopy, kLabel);
   if (auto landed = device_.wait_host(landed_, deadline, kLabel); !landed.ok()) {
     return landed;
   }
+  if (!copied.ok()) {
+    buffer_.reset();
+    return copied;
+  }
   spec_.binding->add_place(0, buffer_->span(), layout_);
   spec_.binding->bind(0);
   bound_ = true;
+  return {};
+}
+
+// The driver reads pageable memory on this thread and knows no deadline. What bounds a copy is one
+// tensor's bytes over the link: whatever the copy stream held before is done, for the allocation
+// waited until the buffer was cleared behind it.
+Status DeviceComponent::copy_tensors(Deadline deadline) {
+  for (const auto& entry : layout_.entries()) {
+    if (entry.span_bytes == 0) {
+      continue;
+    }
+    const auto& name = spec_.tensors[entry.tensor_index].name;
+    if (deadline.expired(device_.clock().now())) {
+      return refuse(codes::kDeadlineExceeded,
+                    "the component was not on the device in time: this tensor is not copied", name,
+                    "look for a slow host or link, or raise the time limit");
+    }
+    device_.copy_to_device(StreamKind::kCopy,
+                           buffer_->span().subspan(entry.offset_bytes, entry.span_bytes),
+                           tensors_.view(name).bytes, kLabel);
+  }
   return {};
 }
 

@@ -2,8 +2,8 @@
 // loader made them, and come to the device as one buffer; the master stays on the host, so nothing
 // is ever copied back.
 // Must not own: host tensors, the binding behind them, or when its stage is (component_stages.h).
-// Threading: launching thread. Failure: refusals; one for lack of memory leaves everything as it
-// was. Source: behaviour.md 5.2 step 6 and 5.12.
+// Threading: launching thread. Failure: refusals; one for lack of memory or time leaves everything
+// as it was. Source: behaviour.md 5.2 step 6 and 5.12.
 // Deviates from vLLM-Omni: the host master is pageable and of the loader's own layout, where
 // PinnedModuleStager keeps a pinned one.
 #pragma once
@@ -34,8 +34,10 @@ class DeviceComponent final : public OnDemandComponent {
   [[nodiscard]] std::string_view path() const override { return spec_.name; }
   [[nodiscard]] bool can_offload() const override { return !host_released_; }
   // Allocates, copies, waits until the bytes have landed and binds. Codes: device_out_of_memory,
-  // dtype_mismatch, shape_mismatch; a device's failure or deadline_exceeded, which leave the buffer
-  // to the destructor: then only the way down may follow, behind a drained device.
+  // dtype_mismatch, shape_mismatch; deadline_exceeded between two tensors, which gives everything
+  // back once the copies before have landed. A device's failure, or deadline_exceeded with a copy
+  // in flight, leaves the buffer to the destructor: then only the way down may follow, behind a
+  // drained device.
   [[nodiscard]] Status load(Deadline deadline) override;
   // Waits for every stream, points the binding at its placeholder and frees the buffer. After a
   // refusal all is as before. Codes: a device's failure, deadline_exceeded.
@@ -54,6 +56,9 @@ class DeviceComponent final : public OnDemandComponent {
   }
 
  private:
+  // Issues the copies; looks at the deadline before each. Codes: deadline_exceeded.
+  [[nodiscard]] Status copy_tensors(Deadline deadline);
+
   platform::Device& device_;
   const contracts::BlockSpec& spec_;
   contracts::HostTensors& tensors_;

@@ -113,6 +113,9 @@ void place_components(const platform::FileSystem& files, const ForecastRequest& 
       continue;
     }
     source.placement = kNotRead;
+    if (!with_text.ok() && source.component == host_weights::kTextEncoderName) {
+      source.note = fmt::format("{}: {}", with_text.refusal().code, with_text.refusal().what);
+    }
     if (with_text.ok() && source.component == with_text->text_encoder()->spec().name) {
       source.placement = kOnDemand;
       source.device_bytes = contracts::BlockLayout(with_text->text_encoder()->spec()).bytes();

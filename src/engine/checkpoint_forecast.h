@@ -35,7 +35,7 @@ struct SourceForecast {
   std::uint64_t tensor_count = 0;
   std::uint64_t bytes = 0;
   std::string dtypes;  // "BF16, F32"
-  std::string note;    // why it could not be opened; empty when it could
+  std::string note;    // why it could not be opened; of a text encoder, why prompts are refused
   // What a run does with a component that is no transformer: kOnDemand or kNotRead; empty of one
   // that is, for the modes tell.
   std::string placement = {};

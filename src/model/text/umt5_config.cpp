@@ -32,6 +32,8 @@ std::optional<Refusal> read_token(const Json& config, const char* name, std::int
   return std::nullopt;
 }
 
+// Token ids travel as F32, which holds every id of a vocabulary of up to 2^24: read_integers takes
+// no greater field.
 std::optional<Refusal> read_sizes(const Json& config, Umt5Config& out) {
   if (auto refusal = read_integers(
           config, {{"vocab_size", &out.vocab_size},

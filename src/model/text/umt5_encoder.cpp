@@ -112,11 +112,13 @@ const at::Tensor& Umt5Encoder::buckets(std::int64_t tokens) {
   if (found == buckets_.end()) {
     const auto table = position_buckets(
         tokens, {config_.relative_attention_num_buckets, config_.relative_attention_max_distance});
-    found =
-        buckets_
-            .emplace(tokens,
-                     at::tensor(table, at::kLong).view({tokens, tokens}).to(torch_device(device_)))
-            .first;
+    // Not blocking: a wait of torch's own knows no deadline. The driver has read pageable memory
+    // when the copy returns.
+    found = buckets_
+                .emplace(tokens, at::tensor(table, at::kLong)
+                                     .view({tokens, tokens})
+                                     .to(torch_device(device_), at::kLong, /*non_blocking=*/true))
+                .first;
   }
   return found->second;
 }

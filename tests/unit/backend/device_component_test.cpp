@@ -21,6 +21,23 @@ using platform::MemoryPurpose;
 
 constexpr std::uint64_t kSeed = 3;
 
+// Host tensors of which each look takes a second.
+class SlowTensors final : public contracts::HostTensors {
+ public:
+  SlowTensors(const contracts::HostTensors& tensors, platform::Clock& clock)
+      : tensors_(tensors), clock_(clock) {}
+  [[nodiscard]] TensorView view(const std::string& name) const override {
+    clock_.sleep(kSecond);
+    return tensors_.view(name);
+  }
+  void release(const std::string&) override {}
+  [[nodiscard]] std::uint64_t held_bytes() const override { return tensors_.held_bytes(); }
+
+ private:
+  const contracts::HostTensors& tensors_;
+  platform::Clock& clock_;
+};
+
 class Component : public testing::Test {
  protected:
   static contracts::ParameterTable table_of(contracts::BlockBinding& binding) {
@@ -39,6 +56,14 @@ class Component : public testing::Test {
     contracts::ParameterTable table;
     table.dits.push_back({.name = "text_encoder", .blocks = {}, .non_block = std::move(spec)});
     return table;
+  }
+
+  std::uint64_t copies() const {
+    std::uint64_t count = 0;
+    for (const auto& op : device_.log()) {
+      count += op.kind == test::OpKind::kCopy ? 1 : 0;
+    }
+    return count;
   }
 
   std::uint64_t on_device() const {
@@ -113,6 +138,41 @@ TEST_F(Component, CopyThatNeverLands_IsNeverBound) {
   EXPECT_EQ(binding_.at, -1);
   EXPECT_EQ(on_device(), component_.device_bytes()) << "copies may still run";
   EXPECT_THROW(static_cast<void>(component_.load({})), LogicError);
+}
+
+// Three looks check the tensors, the fourth and fifth copy those that are not empty.
+TEST_F(Component, DeadlineBetweenTensors_CopiesNoFurtherAndGivesEverythingBack) {
+  SlowTensors slow(tensors_, device_.clock());
+  DeviceComponent component(device_, spec_, slow);
+  const auto in = [&](Nanoseconds timeout) {
+    device_.clear();
+    return component.load(Deadline::after(device_.clock().now(), timeout));
+  };
+  for (const std::uint64_t allowed : {0U, 1U}) {
+    const auto status = in(3 * kSecond + static_cast<Nanoseconds>(allowed));
+    ASSERT_FALSE(status.ok()) << allowed;
+    EXPECT_EQ(status.refusal().code, codes::kDeadlineExceeded);
+    EXPECT_EQ(status.refusal().where,
+              allowed == 0 ? "text_encoder.shared.weight" : "text_encoder.norm.weight");
+    EXPECT_EQ(copies(), allowed);
+    EXPECT_EQ(on_device(), 0U);
+    EXPECT_EQ(binding_.at, -1);
+  }
+  EXPECT_TRUE(in(4 * kSecond + 1).ok()) << "with time again";
+  EXPECT_EQ(copies(), 2U);
+  EXPECT_EQ(binding_.at, 0);
+}
+
+TEST_F(Component, DeadlineWithACopyInFlight_KeepsTheBuffer) {
+  SlowTensors slow(tensors_, device_.clock());
+  DeviceComponent component(device_, spec_, slow);
+  device_.hang();
+  const auto status = component.load(Deadline::after(device_.clock().now(), 3 * kSecond + 1));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.refusal().code, codes::kDeadlineExceeded);
+  EXPECT_EQ(copies(), 1U);
+  EXPECT_EQ(on_device(), component.device_bytes());
+  EXPECT_EQ(binding_.at, -1);
 }
 
 TEST_F(Component, DeviceThatFailsBeforeItGoes_KeepsIt) {

@@ -49,6 +49,28 @@ class PlanCommand : public ::testing::Test {
   test_support::MemoryFileSystem files_;
 };
 
+// The folder of SetUp() with a text encoder that says what it is and has no weights.
+class PlanOfATextEncoder : public PlanCommand {
+ protected:
+  engine::SourceForecast encoder(const std::string& class_name, const nlohmann::json& config) {
+    auto index = nlohmann::json::parse(files_.contents("/c/model_index.json").value());
+    index["text_encoder"] = {"transformers", class_name};
+    files_.put("/c/model_index.json", index.dump());
+    if (!config.is_null()) {
+      files_.put("/c/text_encoder/config.json", config.dump());
+    }
+    seen_ = forecast({});
+    for (const auto& source : seen_.sources) {
+      if (source.component == "text_encoder") {
+        return source;
+      }
+    }
+    return {};
+  }
+
+  CheckpointForecast seen_;
+};
+
 std::map<std::string, engine::ModeForecast> by_name(const CheckpointForecast& forecast) {
   std::map<std::string, engine::ModeForecast> modes;
   for (const auto& mode : forecast.modes) {
@@ -219,6 +241,38 @@ TEST(PlanOfAFamily, TextEncoder_IsOrdinaryOnDemandBesideAMappedTransformer) {
   for (const auto& source : forecast_of("flux_tiny/checkpoint").sources) {
     EXPECT_NE(source.placement, engine::kOnDemand) << source.component;
   }
+}
+
+TEST_F(PlanOfATextEncoder, Refused_IsNotedWithItsCode) {
+  EXPECT_TRUE(encoder("UMT5EncoderModel", nullptr).note.starts_with(codes::kTextEncoderMissing));
+  const auto foreign = encoder("T5EncoderModel", {{"architectures", {"T5EncoderModel"}}});
+  EXPECT_TRUE(foreign.note.starts_with(codes::kNotInThisProduct)) << foreign.note;
+  EXPECT_EQ(foreign.placement, engine::kNotRead);
+  const auto text = forecast_text({}, seen_);
+  EXPECT_NE(text.find(" not_in_this_product: "), std::string::npos) << text;
+  const auto wide =
+      encoder("UMT5EncoderModel", {{"architectures", {"UMT5EncoderModel"}}, {"d_model", 8}});
+  EXPECT_TRUE(wide.note.starts_with(codes::kCheckpointInvalid)) << wide.note;
+  EXPECT_TRUE(seen_.planned) << "the transformer is mapped all the same";
+}
+
+TEST_F(PlanOfATextEncoder, RefusedWithItsWeightsThere_KeepsItsFiguresBesideTheCode) {
+  const platform::PosixFileSystem disk;
+  const auto weights =
+      platform::Path(DLO_GOLDEN_DIR) / "wan_tiny/checkpoint/text_encoder/model.safetensors";
+  files_.put("/c/text_encoder/model.safetensors", disk.read_text(weights, kMiB).value());
+  const auto source = encoder("T5EncoderModel", {{"architectures", {"T5EncoderModel"}}});
+  EXPECT_EQ(source.tensor_count, 32U);
+  const auto text = forecast_text({}, seen_);
+  EXPECT_NE(text.find("32 tensors"), std::string::npos) << text;
+  EXPECT_NE(text.find("not read by this product: not_in_this_product: "), std::string::npos)
+      << text;
+  const auto json = forecast_json({}, seen_)["sources"];
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0]["component"], "text_encoder");
+  EXPECT_EQ(json[0]["note"], source.note);
+  EXPECT_EQ(json[0]["tensors"], 32);
+  EXPECT_EQ(json[0]["placement"], "not read");
 }
 
 TEST_F(PlanCommand, FolderWithoutModel_IsRefused) {

@@ -85,6 +85,18 @@ TEST(Umt5Encoder, ImpossibleConfigurations_AreRefusedByName) {
   EXPECT_EQ(make_umt5(json::array(), {}).refusal().where, "text_encoder config.json");
 }
 
+TEST(Umt5Encoder, VocabularyWhoseIdsF32CannotHold_IsRefused) {
+  constexpr std::int64_t kMost = 16'777'216;
+  static_assert(static_cast<std::int64_t>(static_cast<float>(kMost - 1)) == kMost - 1);
+  static_assert(static_cast<std::int64_t>(static_cast<float>(kMost + 1)) != kMost + 1);
+  EXPECT_EQ(code_of("vocab_size", kMost), "");
+  json config = tiny_config();
+  config["vocab_size"] = kMost + 1;
+  const Refusal refusal = make_umt5(config, {}).refusal();
+  EXPECT_EQ(refusal.code, codes::kCheckpointInvalid);
+  EXPECT_NE(refusal.what.find("'vocab_size'"), std::string::npos) << refusal.what;
+}
+
 TEST(Umt5Encoder, Geometry_IsTheConfigurations) {
   const auto encoder = tiny_encoder();
   EXPECT_EQ(encoder->geometry().vocabulary, 11);
