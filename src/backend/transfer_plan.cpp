@@ -132,6 +132,20 @@ void append_walk(const std::string& dit, const PlacementPlan& placement,
   }
 }
 
+// A ring outside every chain would have no observer.
+void check_chains(const PlacementPlan& placement, const std::vector<RingPlan>& rings,
+                  const std::vector<ChainPlan>& chains) {
+  for (std::size_t ring = 0; ring < rings.size(); ++ring) {
+    const auto holds = [ring](const ChainPlan& chain) {
+      return std::count(chain.rings.begin(), chain.rings.end(), ring) > 0;
+    };
+    require(!rings[ring].streams() || std::any_of(chains.begin(), chains.end(), holds),
+            fmt::format("'{}' streams and no chain walks it: end its line of parents with a DiT "
+                        "that has none",
+                        placement.dits[rings[ring].dit].name));
+  }
+}
+
 // DiTs without a parent take turns as the request says: a chain each.
 std::vector<ChainPlan> plan_chains(const PlacementPlan& placement,
                                    const std::vector<RingPlan>& rings, std::uint32_t depth) {
@@ -151,6 +165,7 @@ std::vector<ChainPlan> plan_chains(const PlacementPlan& placement,
       chains.push_back(std::move(chain));
     }
   }
+  check_chains(placement, rings, chains);
   return chains;
 }
 

@@ -49,7 +49,8 @@ struct TransferPlan {
 [[nodiscard]] bool wants_streaming(const config::OffloadConfig& config);
 
 // `group_size` is the size of the weight group, 1 without one; `backing` what the loader's tensors
-// lie in: blocks stay in mapped files unless an AllGather shards them.
+// lie in: blocks stay in mapped files unless an AllGather shards them. LogicError when the parents
+// of a DiT that streams close on themselves.
 [[nodiscard]] TransferPlan plan_transfer(const config::OffloadConfig& config,
                                          const PlacementPlan& placement, std::uint32_t group_size,
                                          contracts::Backing backing);

@@ -17,8 +17,7 @@ PrefetchChain::PrefetchChain(SlotPool& slots, BlockTransfer& transfer, const Cha
   for (const auto& ring : rings) {
     require(ring.leading < ring.block_count, "a ring needs at least one block to stream");
     for (auto block = ring.leading; block < ring.block_count; ++block) {
-      places_.push_back(
-          Place{ring.ring, block, block == ring.leading, block + 1 == ring.block_count});
+      places_.push_back(Place{ring.ring, block});
     }
   }
   require(options_.prefetch_depth <= kPrefetchDepthMax &&
@@ -38,7 +37,6 @@ HeldBlock PrefetchChain::take(ChainPosition position) {
   const auto taken = held_.front();
   remove(1);
   slots_.activate(taken.slot);
-  between_walks_ = places_[position].last;
   return taken;
 }
 
@@ -80,9 +78,10 @@ std::size_t PrefetchChain::find(ChainPosition position) const {
 }
 
 bool PrefetchChain::every_rank_misses(ChainPosition position) const {
-  const bool displaced =
-      held_count_ > 0 && held_.front().position == position && !fresh(held_.front());
-  return displaced || (between_walks_ && places_[position].first);
+  if (held_count_ == 0) {
+    return position == next_;
+  }
+  return held_.front().position == position && !fresh(held_.front());
 }
 
 void PrefetchChain::drop(std::size_t count) {

@@ -30,9 +30,10 @@ namespace dlo::hot_path {
 inline constexpr std::uint32_t kPrefetchDepthMax = 4;
 
 // A block that comes out of order, twice, or after others were skipped: load it on the spot, or
-// refuse, where other ranks of a collective might not take the same path. Two misses are always
-// loaded anew, for every rank walks the same rings: a block whose slot another chain has taken, and
-// the first block of a ring that is entered where the last walk ended (group-first entry).
+// refuse, where other ranks of a collective might not take the same path. A ring that a forward
+// leaves out is blocks left out. Two misses are always loaded anew, for a rank that runs every
+// block in order has them: the block that comes next when another chain has taken its slot, and
+// the first block of a chain that holds nothing yet (group-first entry).
 enum class MissPolicy : std::uint8_t { kRepair, kRefuse };
 
 struct ChainOptions {
@@ -97,8 +98,6 @@ class PrefetchChain {
   struct Place {
     std::uint32_t ring = 0;
     std::uint32_t block = 0;
-    bool first = false;  // of its ring's streamed blocks
-    bool last = false;
   };
   [[nodiscard]] const Place& place(ChainPosition position) const { return places_.at(position); }
   [[nodiscard]] const ChainCounts& counts() const { return counts_; }
@@ -107,7 +106,8 @@ class PrefetchChain {
   [[nodiscard]] bool fresh(const HeldBlock& held) const;
   // Index of `position` among the held blocks, held_count_ when it is not there.
   [[nodiscard]] std::size_t find(ChainPosition position) const;
-  // Whether a block that is not the first one held is loaded whatever the policy.
+  // Whether the block comes in the chain's order and only has to be loaded: other ranks that keep
+  // the order do the same.
   [[nodiscard]] bool every_rank_misses(ChainPosition position) const;
   // Gives up the first `count` held slots, unless another chain has taken them already.
   void drop(std::size_t count);
@@ -127,8 +127,7 @@ class PrefetchChain {
   // Loaded or loading, in the order in which the blocks will run.
   std::array<HeldBlock, kPrefetchDepthMax + 1> held_{};
   std::size_t held_count_ = 0;
-  ChainPosition next_ = 0;     // what load_next() loads
-  bool between_walks_ = true;  // nothing was taken yet, or the last block of a ring was
+  ChainPosition next_ = 0;  // what load_next() loads
   ChainCounts counts_;
 };
 

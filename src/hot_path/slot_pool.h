@@ -1,10 +1,10 @@
 // Owns: SlotPool, the output slots that all chains of rings share: the span, the two events and the
-// owner stamp of each, and which slot a load may take. Must not own: the bytes (the backend's
-// buffers), transfers, the order of blocks (prefetch_chain.h). Slots are taken in the order in
-// which they became vacant, never by block index: with an index the wrap of an odd ring would aim
-// at a slot that is still to be read. Threading: launching thread. Failure: a load aimed at a slot
-// that its own chain still needs throws RunError stale_slot; nothing was issued then. Allocates
-// nothing after construction.
+// owner stamp of each, and which slot a load may take.
+// Must not own: the bytes (the backend's buffers), transfers, the order of blocks
+// (prefetch_chain.h). Slots are taken in the order in which they became vacant, never by block
+// index: with an index the wrap of an odd ring would aim at a slot that is still to be read.
+// Threading: launching thread. Failure: a load aimed at a slot that its own chain still needs
+// throws RunError stale_slot; nothing was issued then. Allocates nothing after construction.
 #pragma once
 
 #include <cstdint>

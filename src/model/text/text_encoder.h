@@ -1,10 +1,10 @@
 // Owns: TextEncoder, the component that turns token ids into text states as the engine sees it, and
 // TextCall, the operands of one encoding. This header is free of torch.
 // Must not own: weights (whoever places them announces the place through spec()'s binding),
-// prompts, a tokenizer: ids come in. Threading: one launching thread. encode() only enqueues;
-// operands outlive what it enqueued. Failure: weights at their placeholder throw RunError
-// placeholder_read on the launching thread; a task that throws fails the device
-// (platform/device.h). Source: models.md 4.1 "Text".
+// prompts, a tokenizer: ids come in.
+// Threading: one launching thread. encode() only enqueues; operands outlive what it enqueued.
+// Failure: weights at their placeholder throw RunError placeholder_read on the launching thread; a
+// task that throws fails the device (platform/device.h). Source: models.md 4.1 "Text".
 #pragma once
 
 #include <cstdint>

@@ -89,14 +89,20 @@ RC_GTEST_PROP(Streaming, ChildrenBeforeTheirParent_AllGather_RepairsNothing, ())
   expect_good_without_repair(draw_chained_job(*rc::gen::inRange(2, 5)));
 }
 
-// A child that one forward leaves out: every rank takes the same path.
+SyntheticJob parent_and_child_job(int ranks, std::uint32_t depth) {
+  SyntheticJob job;
+  job.shape = synthetic::with_children(synthetic::draw_shape(11, {5, 2}));
+  job.ranks = ranks;
+  job.config = streaming_config(static_cast<std::uint32_t>(ranks), depth, 256);
+  return job;
+}
+
+// A child that one forward leaves out. Rank-local and SP groups repair.
 TEST(Streaming, ForwardWithoutTheChild_EqualsResidentOfTheSameWalks) {
   for (const int ranks : {1, 2}) {
     for (const std::uint32_t depth : {1U, 3U}) {
-      SyntheticJob job;
-      job.shape = synthetic::with_children(synthetic::draw_shape(11, {5, 2}));
-      job.ranks = ranks;
-      job.config = streaming_config(static_cast<std::uint32_t>(ranks), depth, 256);
+      auto job = parent_and_child_job(ranks, depth);
+      job.axis = backend::GroupAxis::kSequence;
       job.requests = {{{1, {}}, {0, {}}, {0, {}}, {1, {}}, {0, {}}}, {{0, {}}, {1, {}}, {1, {}}}};
       const auto resident = resident_digest(job);
       for (const auto& rank : run_job(job)) {
@@ -104,6 +110,34 @@ TEST(Streaming, ForwardWithoutTheChild_EqualsResidentOfTheSameWalks) {
         EXPECT_EQ(rank.digest, resident) << rank.text();
       }
     }
+  }
+}
+
+// I5: the ranks' gathers would no longer be of the same blocks.
+TEST(Streaming, ForwardWithoutTheChildOnOneDataParallelRank_EndsBothRanksAndNeverInBytes) {
+  for (const int leaves_out : {0, 1}) {
+    for (const std::uint32_t depth : {1U, 3U}) {
+      auto job = parent_and_child_job(2, depth);
+      job.requests = whole_forwards(2, 1, 3);
+      job.requests_of[leaves_out] = {{{1, {}}, {0, {}}, {0, {}}, {1, {}}, {0, {}}}};
+      const auto outcomes = run_job(job);
+      for (const auto& rank : outcomes) {
+        EXPECT_TRUE(rank.findings.clean()) << rank.text();
+        EXPECT_TRUE(rank.untouched_after && rank.bytes_left == 0) << rank.text();
+      }
+      const auto& other = outcomes.at(static_cast<std::size_t>(1 - leaves_out));
+      EXPECT_EQ(outcomes.at(static_cast<std::size_t>(leaves_out)).code, "stale_slot");
+      EXPECT_FALSE(other.code.empty()) << "it waits for gathers that never come: " << other.text();
+    }
+  }
+}
+
+TEST(Streaming, ForwardWithoutTheChildOnEveryDataParallelRank_IsStaleSlot) {
+  auto job = parent_and_child_job(2, 1);
+  job.requests = {{{1, {}}, {0, {}}, {0, {}}}};
+  for (const auto& rank : run_job(job)) {
+    EXPECT_EQ(rank.code, "stale_slot") << rank.text();
+    EXPECT_TRUE(rank.findings.clean()) << rank.text();
   }
 }
 

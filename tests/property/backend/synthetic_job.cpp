@@ -103,7 +103,8 @@ class Rank {
     forwards_.assign(job_.shape.rings.size(), 0);
     outcome_.mapped_after_enable = mapping_ != nullptr ? mapping_->mapped_count() : 0;
     try {
-      for (const auto& request : job_.requests) {
+      const auto own = job_.requests_of.find(context_.rank);
+      for (const auto& request : own != job_.requests_of.end() ? own->second : job_.requests) {
         status = backend.begin_request();
         if (!status.ok()) {
           return status;
@@ -206,6 +207,7 @@ std::uint64_t resident_digest(const SyntheticJob& job) {
   resident.ranks = 1;
   resident.decorate = {};
   resident.mapped = false;
+  resident.requests_of.clear();
   const auto outcome = run_job(resident).front();
   require(outcome.good(outcome.digest), "the resident run is not good: " + outcome.text());
   return outcome.digest;

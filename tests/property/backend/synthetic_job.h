@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,10 +29,11 @@ struct SyntheticJob {
   synthetic::SyntheticShape shape;
   config::OffloadConfig config;  // dp_size = ranks of the weight group
   int ranks = 1;
-  backend::GroupAxis axis = backend::GroupAxis::kData;  // of the group, where there is one
-  std::vector<std::vector<Walk>> requests;              // walks by request
-  bool mapped = false;                                  // the host tensors lie in mapped files
-  std::size_t pack_threads = 1;                         // above 1: with workers
+  backend::GroupAxis axis = backend::GroupAxis::kData;        // of the group, where there is one
+  std::vector<std::vector<Walk>> requests;                    // walks by request
+  std::map<int, std::vector<std::vector<Walk>>> requests_of;  // by rank, in place of `requests`
+  bool mapped = false;           // the host tensors lie in mapped files
+  std::size_t pack_threads = 1;  // above 1: with workers
   // Called when a request is over; with mapped tensors, on rank 0.
   std::function<void(synthetic::SyntheticMapping&)> after_request;
   Decorate decorate;  // may be empty

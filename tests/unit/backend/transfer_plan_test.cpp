@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/codes.h"
+#include "base/error.h"
 #include "synthetic/synthetic_model.h"
 #include "tests/unit/backend/backend_fixture.h"
 
@@ -136,6 +137,20 @@ TEST(TransferPlan, ParentThatIsWhollyResident_LeavesAChainOfItsChildren) {
   ASSERT_EQ(plan.chains.size(), 1U);
   EXPECT_EQ(plan.chains[0].rings, (std::vector<std::size_t>{1, 2}));
   EXPECT_EQ(plan.traffic.prime, (Traffic{3, 1536, 0, 0}));
+}
+
+TEST(TransferPlan, ParentsThatCloseOnThemselves_AreALogicErrorThatNamesTheDit) {
+  const SyntheticModel model(shape_with_children());
+  auto placement = plan_placement(model.table(), {.stream = true, .offload_plan = kStreamChildren});
+  placement.dits[0].parent = "ring1";
+  try {
+    static_cast<void>(plan_transfer(test::rank_local_config(), placement, 1, Backing::kOrdinary));
+    FAIL() << "'ring0' and 'ring1' are each other's parents";
+  } catch (const LogicError& error) {
+    EXPECT_NE(std::string(error.what()).find("'ring0' streams and no chain walks it"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(TransferPlan, AllGatherAskedOfAGroupOfOne_IsRankLocalWithItsCode) {

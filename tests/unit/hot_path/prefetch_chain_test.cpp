@@ -201,22 +201,54 @@ void expect_reads_match_loads(const RingFixture& fixture) {
   }
 }
 
-TEST(PrefetchChain, RingThatAForwardLeavesOut_IsRepairedByEitherPolicy) {
-  for (const auto policy : {MissPolicy::kRepair, MissPolicy::kRefuse}) {
-    for (const auto depth : {1U, 2U, 4U}) {
-      RingFixture fixture(FixtureOptions{.rings = {{256, 256}, {512, 512, 512}},
-                                         .chained = true,
-                                         .depth = depth,
-                                         .on_miss = policy});
-      fixture.chain().prime();
-      fixture.walk(in_order(2), 0);
-      fixture.walk(in_order(3), 1);
-      fixture.walk(in_order(3), 1);
-      fixture.walk(in_order(2), 0);
-      fixture.walk(in_order(2), 0);
-      fixture.walk(in_order(3), 1);
-      expect_reads_match_loads(fixture);
-    }
+TEST(PrefetchChain, RingThatAForwardLeavesOut_IsRepaired) {
+  for (const auto depth : {1U, 2U, 4U}) {
+    RingFixture fixture(
+        FixtureOptions{.rings = {{256, 256}, {512, 512, 512}}, .chained = true, .depth = depth});
+    fixture.chain().prime();
+    fixture.walk(in_order(2), 0);
+    fixture.walk(in_order(3), 1);
+    fixture.walk(in_order(3), 1);
+    fixture.walk(in_order(2), 0);
+    fixture.walk(in_order(2), 0);
+    fixture.walk(in_order(3), 1);
+    expect_reads_match_loads(fixture);
+  }
+}
+
+// The head of ring `r` is not what comes next.
+void expect_refused(RingFixture& fixture, std::size_t r) {
+  fixture.device.clear();
+  try {
+    fixture.ring(r).before_block(0);
+    FAIL() << "a ring before ring " << r << " was left out";
+  } catch (const RunError& error) {
+    EXPECT_EQ(error.code(), codes::kStaleSlot);
+  }
+  EXPECT_TRUE(fixture.device.log().empty()) << "nothing is issued before the refusal";
+}
+
+TEST(PrefetchChain, RingThatAForwardLeavesOutUnderRefusal_IsStaleSlot) {
+  for (const auto depth : {1U, 2U, 4U}) {
+    const FixtureOptions options{.rings = {{256, 256}, {512, 512, 512}},
+                                 .chained = true,
+                                 .depth = depth,
+                                 .on_miss = MissPolicy::kRefuse};
+    RingFixture first_forward(options);
+    first_forward.chain().prime();
+    expect_refused(first_forward, 1);
+    RingFixture later_forward(options);
+    later_forward.chain().prime();
+    walk_all(later_forward, options);
+    expect_refused(later_forward, 1);
+    RingFixture parent(options);
+    parent.chain().prime();
+    parent.walk(in_order(2), 0);
+    expect_refused(parent, 0);
+    RingFixture never_primed(options);
+    expect_refused(never_primed, 1);
+    walk_all(never_primed, options);  // the refusal left the order as it was
+    EXPECT_EQ(never_primed.chain().counts().repairs, 1U);
   }
 }
 
@@ -270,15 +302,18 @@ TEST(PrefetchChain, Retire_WaitsForTheHeadOfTheRingThatIsWalkedNext) {
 }
 
 TEST(PrefetchChain, SecondChainOnTheSlots_IsRepairedOnEachEntryAndSoIsTheFirst) {
-  RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}, {256, 256, 256}}});
-  fixture.chain(0).prime();
-  for (int turn = 0; turn < 2; ++turn) {
-    fixture.walk(in_order(3), 0);
-    fixture.walk(in_order(3), 1);
+  for (const auto policy : {MissPolicy::kRepair, MissPolicy::kRefuse}) {
+    RingFixture fixture(
+        FixtureOptions{.rings = {{512, 512, 512}, {256, 256, 256}}, .on_miss = policy});
+    fixture.chain(0).prime();
+    for (int turn = 0; turn < 2; ++turn) {
+      fixture.walk(in_order(3), 0);
+      fixture.walk(in_order(3), 1);
+    }
+    expect_reads_match_loads(fixture);
+    EXPECT_EQ(fixture.chain(0).counts().repairs, 1U);
+    EXPECT_EQ(fixture.chain(1).counts().repairs, 2U);
   }
-  expect_reads_match_loads(fixture);
-  EXPECT_EQ(fixture.chain(0).counts().repairs, 1U);
-  EXPECT_EQ(fixture.chain(1).counts().repairs, 2U);
 }
 
 TEST(PrefetchChain, DepthOfAllBlocksOrRingOfAnotherChain_IsALogicError) {
