@@ -57,9 +57,11 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"host_pack_s", "host pack", "s",
                      "Time of the pack stream in a forward, which fills staging chunks from mapped "
                      "files; 0 where nothing is staged."},
-    MetricDefinition{"pack_copy_share_percent", "share of pack and copy", "%",
-                     "Time that this run's bare loop of packing and copying needs for the bytes of "
-                     "a forward, over the forward: of a staged arm whose compute is hidden."},
+    MetricDefinition{
+        "pack_copy_share_percent", "share of pack and copy", "%",
+        "Time that a bare loop of packing and copying needs for the bytes of a forward "
+        "at the better rate of those before and behind its round, over the forward, "
+        "median over the forwards: of a staged arm whose compute is hidden."},
     MetricDefinition{"comm_kernel_s", "gathers", "s", "Device time of all gathers of a forward."},
     MetricDefinition{"gpu_compute_s", "compute", "s", "Device time of all compute of a forward."},
     MetricDefinition{"h2d_calls_per_forward", "H2D copies a forward", "calls",
@@ -102,8 +104,7 @@ constexpr std::array kRunDefinitions{
                      "The same on all ranks at once, slowest rank; of one rank, the same figure."},
     MetricDefinition{"pack_copy_bytes_per_s", "pack and copy", "bytes/s",
                      "Ordinary memory through two pinned halves of 32 MiB by the packing threads "
-                     "of the run, "
-                     "all ranks at once, slowest rank, median of 8 after 2 warm-ups."},
+                     "of the run, all ranks at once, slowest rank, median of 8 after 2 warm-ups."},
     MetricDefinition{"gather_bytes_per_s", "AllGather", "bytes/s",
                      "Gathered bytes (output) a second for a whole block, slowest rank."},
     MetricDefinition{"gather_ms", "AllGather of a block", "ms", "Its time, rank 0."},
@@ -188,9 +189,9 @@ void add_forward(const ArmSummary& arm, double baseline_ms, ArmMetrics& metrics)
 }
 
 void add_packing(const ArmSummary& arm, ArmMetrics& metrics) {
-  if (arm.pack_copy_ms && arm.forward.median > 0) {
-    metrics.add("pack_copy_share_percent", *arm.pack_copy_ms / arm.forward.median * kPercent,
-                std::nullopt, arm.forward.sample_count);
+  if (arm.pack_copy_share) {
+    metrics.add("pack_copy_share_percent", *arm.pack_copy_share * kPercent, std::nullopt,
+                arm.forward.sample_count);
   }
 }
 

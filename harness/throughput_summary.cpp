@@ -46,31 +46,49 @@ double link_limit_ms(const ArmMeasurement& arm, const engine::MachineCalibration
   return std::max(copy_ms, ms_of(gathered, gather->high));
 }
 
-void add_link_limit(const engine::MachineCalibration& calibration, ArmSummary& arm) {
-  const auto& rates = calibration.link_bytes_per_s;
-  if (rates.size() <= arm.rounds.size() || arm.effective().transfer == Transfer::kResident) {
-    return;
-  }
-  std::vector<double> limits;
-  std::vector<double> shares;
-  for (std::size_t round = 0; round < arm.rounds.size(); ++round) {
-    const double rate = std::max(rates[round], rates[round + 1]);
-    limits.push_back(link_limit_ms(*arm.ranks.front(), calibration, rate));
-    for (const double forward_ms : arm.rounds[round]) {
-      shares.push_back(limits.back() / forward_ms);
-    }
-  }
-  arm.link_limit_ms = telemetry::median_of(limits);
-  arm.link_share = telemetry::median_of(shares);
+// The rate of a round: the better one of those before and behind it.
+double rate_of_round(const std::vector<double>& rates, std::size_t round) {
+  return std::max(rates.at(round), rates.at(round + 1));
 }
 
-std::optional<double> pack_copy_ms(const ArmMeasurement& arm,
-                                   const engine::MachineCalibration& calibration) {
-  const auto* figure = calibration.find("pack_copy_bytes_per_s");
-  if (figure == nullptr || arm.rank.effective.transfer != Transfer::kStaged) {
-    return std::nullopt;
+// `ms_of_round` over each forward of its round, median over all.
+template <typename MsOfRound>
+double median_share(const ArmSummary& arm, MsOfRound ms_of_round) {
+  std::vector<double> shares;
+  for (std::size_t round = 0; round < arm.rounds.size(); ++round) {
+    for (const double forward_ms : arm.rounds[round]) {
+      shares.push_back(ms_of_round(round) / forward_ms);
+    }
   }
-  return ms_of(arm.h2d_bytes_per_forward, figure->value);
+  return telemetry::median_of(shares);
+}
+
+void add_link_limit(const engine::MachineCalibration& calibration, ArmSummary& arm) {
+  const auto& rates = calibration.link_bytes_per_s;
+  if (rates.empty() || arm.effective().transfer == Transfer::kResident) {
+    return;
+  }
+  require(rates.size() == arm.rounds.size() + 1,
+          "a rate before each round and one behind the last");
+  const auto limit_ms = [&](std::size_t round) {
+    return link_limit_ms(*arm.ranks.front(), calibration, rate_of_round(rates, round));
+  };
+  std::vector<double> limits;
+  for (std::size_t round = 0; round < arm.rounds.size(); ++round) {
+    limits.push_back(limit_ms(round));
+  }
+  arm.link_limit_ms = telemetry::median_of(limits);
+  arm.link_share = median_share(arm, limit_ms);
+}
+
+void add_pack_share(const engine::MachineCalibration& calibration, ArmSummary& arm) {
+  const auto& rates = calibration.pack_copy_bytes_per_s;
+  if (!rates.empty() && arm.effective().transfer == Transfer::kStaged) {
+    require(rates.size() == arm.rounds.size() + 1, "a rate of packing around each round");
+    arm.pack_copy_share = median_share(arm, [&](std::size_t round) {
+      return ms_of(arm.ranks.front()->h2d_bytes_per_forward, rate_of_round(rates, round));
+    });
+  }
 }
 
 std::optional<double> slowdown_limit(const ArmMeasurement& arm,
@@ -164,8 +182,8 @@ void check_limit(const ArmSummary& arm, std::vector<std::string>& findings) {
   if (arm.link_share && *arm.link_share > 1 + kLinkTolerance) {
     findings.push_back(
         fmt::format("arm {}: a forward takes {:.3f} ms, below the {:.3f} ms that the link needs at "
-                    "the rates measured around its rounds",
-                    arm.name, arm.forward.median, *arm.link_limit_ms));
+                    "the rates measured around its rounds ({:.1f} %)",
+                    arm.name, arm.forward.median, *arm.link_limit_ms, *arm.link_share * 1e2));
   }
 }
 
@@ -200,7 +218,7 @@ std::optional<ThroughputSummary> summarise_throughput(const std::vector<RankRepo
     ArmSummary& arm = summary.arms[i];
     arm.forward = report.arms[i];
     add_link_limit(*summary.calibration, arm);
-    arm.pack_copy_ms = pack_copy_ms(*arm.ranks.front(), *summary.calibration);
+    add_pack_share(*summary.calibration, arm);
     arm.slowdown_limit =
         slowdown_limit(*arm.ranks.front(), *summary.calibration, report.arms.front().median);
   }

@@ -29,9 +29,10 @@ struct ArmSummary {
   std::optional<double> link_limit_ms;
   // That time of a round over each of its forwards, median over all forwards.
   std::optional<double> link_share;
-  // Staged alone: time that a bare loop of this run, with as many threads, takes to pack and copy
-  // its blocks, at the median rate. No limit: the loop stops for its threads.
-  std::optional<double> pack_copy_ms;
+  // Staged alone: time that a bare loop with as many threads takes to pack and copy its blocks at
+  // the rate of a round, chosen as the link's, over each of its forwards; median over all forwards.
+  // No limit: the loop stops for its threads.
+  std::optional<double> pack_copy_share;
   // Share by which this arm may be slower than the baseline: what a series of products loses beside
   // one block's copy (and gather), for every streamed block, and 0.2 % of noise.
   std::optional<double> slowdown_limit;

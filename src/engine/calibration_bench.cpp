@@ -39,6 +39,9 @@ Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const Calibrati
   bench->host_ = std::move(host).value();
   for (auto [buffer, bytes] :
        {std::pair(&bench->block_, block_bytes), std::pair(&bench->piece_, piece_bytes)}) {
+    if (bytes == 0) {
+      continue;
+    }
     auto made = seams.device.allocate_device(bytes, MemoryPurpose::kOther);
     if (!made.ok()) {
       return made.refusal();

@@ -27,7 +27,7 @@ struct CalibrationSeams {
 
 class CalibrationBench {
  public:
-  // `piece_bytes` times the communicator's size is `block_bytes`, without one they are equal.
+  // `piece_bytes` times the communicator's size is `block_bytes`; without one it may be 0.
   [[nodiscard]] static Result<std::unique_ptr<CalibrationBench>> make(const CalibrationSeams& seams,
                                                                       std::uint64_t block_bytes,
                                                                       std::uint64_t piece_bytes);

@@ -1,11 +1,8 @@
 #include "engine/calibration_run.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <utility>
 
-#include "platform/cpu/thread_executor.h"
 #include "telemetry/paired_comparison.h"
 
 namespace dlo::engine {
@@ -24,10 +21,6 @@ constexpr int kRepeats = 8;
 constexpr int kOperations = 8;
 // Events in one sample of their cost; far below what a stream's queue holds.
 constexpr int kEventPairs = 200;
-// What a packing thread takes at a time, and what is packed while the same amount is copied: two
-// of them stay in the caches, where the copy finds them.
-constexpr std::uint64_t kPackStripeBytes = kMiB / 2;
-constexpr std::uint64_t kPackHalfBytes = 32 * kMiB;
 constexpr std::int64_t kAcceleratorGemm = 8192;
 constexpr std::int64_t kHostGemm = 256;
 constexpr const char* kAlone = "h2d_alone_bytes_per_s";
@@ -170,57 +163,18 @@ Status gather(CalibrationBench& bench, MachineCalibration& calibration) {
                       calibration);
 }
 
-// One row: blocks of ordinary memory through two halves of pinned memory, each packed by the
-// threads while the other one is copied.
-Result<double> pack_and_copy_ms(CalibrationBench& bench, ConstByteSpan source,
-                                platform::Executor& threads,
-                                const std::array<platform::EventId, 2>& copied) {
-  auto& device = bench.device();
-  const OpLabel label{.site = Site::kPlacement};
-  const auto half_bytes = std::min(kPackHalfBytes, source.size() / 2);
-  const auto part_count = ceil_divide(source.size(), half_bytes);
-  const Nanoseconds begin = device.clock().now();
-  for (std::size_t turn = 0; turn < kOperations * part_count; ++turn) {
-    const auto half = turn % 2;
-    const auto at = turn % part_count * half_bytes;
-    const auto bytes = std::min(half_bytes, source.size() - at);
-    const auto from = source.subspan(at, bytes);
-    const auto to = bench.host().subspan(half * half_bytes, bytes);
-    const auto deadline = Deadline::after(device.clock().now(), bench.seams().timeout);
-    if (auto free = device.wait_host(copied[half], deadline, label); !free.ok()) {
-      return free.refusal();
-    }
-    threads.parallel_for(ceil_divide(bytes, kPackStripeBytes), [&](std::size_t stripe) {
-      const auto begin_bytes = stripe * kPackStripeBytes;
-      std::memcpy(to.data() + begin_bytes, from.data() + begin_bytes,
-                  std::min(kPackStripeBytes, bytes - begin_bytes));
-    });
-    device.copy_to_device(StreamKind::kCopy, bench.block().subspan(at, bytes), to, label);
-    device.record(copied[half], StreamKind::kCopy, label);
-  }
-  if (auto status = bench.finish(); !status.ok()) {
-    return status.refusal();
-  }
-  return static_cast<double>(device.clock().now() - begin) / static_cast<double>(kMillisecond);
-}
-
 // What a staged transfer could reach at best with so many threads, on all ranks at once.
-Status pack_and_copy(CalibrationBench& bench, std::size_t thread_count,
-                     MachineCalibration& calibration) {
-  const auto bytes = bench.block_bytes();
-  auto source = bench.device().allocate_pageable(bytes, platform::MemoryPurpose::kOther);
-  if (!source.ok()) {
-    return source.refusal();
+Status pack_and_copy(CalibrationBench& bench, MachineCalibration& calibration) {
+  auto loop = PackLoop::make(bench, calibration.pack_threads);
+  if (!loop.ok()) {
+    return loop.refusal();
   }
-  std::memset((*source)->span().data(), 1, bytes);  // its pages are there
-  platform::ThreadExecutor threads(thread_count);
-  const std::array copied{bench.device().create_event(), bench.device().create_event()};
   Series series;
   for (int i = 0; i < kWarmUps + kRepeats; ++i) {
     if (const auto met = bench.meet("calibration repeat"); !met.ok()) {
       return met.refusal();
     }
-    const auto ms = pack_and_copy_ms(bench, (*source)->span(), threads, copied);
+    const auto ms = (*loop)->run_ms(kOperations);
     if (!ms.ok()) {
       return ms.refusal();
     }
@@ -228,7 +182,8 @@ Status pack_and_copy(CalibrationBench& bench, std::size_t thread_count,
       series.ms.push_back(*ms / kOperations);
     }
   }
-  return keep_slowest(bench, rate_figure("pack_copy_bytes_per_s", bytes, series), calibration);
+  return keep_slowest(bench, rate_figure("pack_copy_bytes_per_s", bench.block_bytes(), series),
+                      calibration);
 }
 
 Status events(CalibrationBench& bench, MachineCalibration& calibration) {
@@ -254,6 +209,19 @@ Status events(CalibrationBench& bench, MachineCalibration& calibration) {
   return {};
 }
 
+// Bytes/s of the slowest rank in a row of `ms`.
+Result<double> slowest_rate(CalibrationBench& bench, std::string_view where,
+                            const Result<double>& ms) {
+  if (!ms.ok()) {
+    return ms.refusal();
+  }
+  const auto all = bench.share(where, per_second(bench.block_bytes(), *ms / kOperations));
+  if (!all.ok()) {
+    return all.refusal();
+  }
+  return *std::min_element(all->begin(), all->end());
+}
+
 }  // namespace
 
 Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
@@ -277,10 +245,10 @@ Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
   if (!packing.ok()) {
     return packing.refusal();
   }
-  const double pack_threads = *std::max_element(packing->begin(), packing->end());
-  if (pack_threads > 0) {
-    steps.emplace_back(
-        [&] { return pack_and_copy(bench, static_cast<std::size_t>(pack_threads), calibration); });
+  calibration.pack_threads =
+      static_cast<std::uint32_t>(*std::max_element(packing->begin(), packing->end()));
+  if (calibration.pack_threads > 0) {
+    steps.emplace_back([&] { return pack_and_copy(bench, calibration); });
   }
   if (seams.weight_communicator != nullptr) {
     steps.emplace_back([&] { return gather(bench, calibration); });
@@ -301,29 +269,20 @@ Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
   return calibration;
 }
 
-Status add_link_rate(const CalibrationSeams& seams, std::unique_ptr<CalibrationBench>& bench,
-                     MachineCalibration& calibration) {
-  if (bench == nullptr) {
-    auto made = CalibrationBench::make(seams, calibration.block_bytes, calibration.block_bytes);
-    if (!made.ok()) {
-      return made.refusal();
-    }
-    bench = std::move(made).value();
-  }
-  if (const auto met = bench->meet("link"); !met.ok()) {
+Result<double> link_rate(CalibrationBench& bench) {
+  if (const auto met = bench.meet("link"); !met.ok()) {
     return met.refusal();
   }
-  const auto ms = row_ms(
-      *bench, StreamKind::kCopy, [&] { bench->copy_block(); }, nullptr);
-  if (!ms.ok()) {
-    return ms.refusal();
+  return slowest_rate(bench, "link",
+                      row_ms(
+                          bench, StreamKind::kCopy, [&] { bench.copy_block(); }, nullptr));
+}
+
+Result<double> pack_rate(CalibrationBench& bench, PackLoop& loop) {
+  if (const auto met = bench.meet("pack and copy"); !met.ok()) {
+    return met.refusal();
   }
-  const auto all = bench->share("link", per_second(bench->block_bytes(), *ms / kOperations));
-  if (!all.ok()) {
-    return all.refusal();
-  }
-  calibration.link_bytes_per_s.push_back(*std::min_element(all->begin(), all->end()));
-  return {};
+  return slowest_rate(bench, "pack and copy", loop.run_ms(kOperations));
 }
 
 const CalibrationFigure* MachineCalibration::find(std::string_view name) const {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "engine/calibration_bench.h"
+#include "engine/pack_loop.h"
 #include "engine/throughput_report.h"
 
 namespace dlo::engine {
@@ -26,11 +27,10 @@ struct CalibrationRequest {
 [[nodiscard]] Result<MachineCalibration> calibrate(const CalibrationSeams& seams,
                                                    const CalibrationRequest& request);
 
-// Adds to calibration.link_bytes_per_s what one row of block copies on all ranks at once gives. The
-// first call makes `bench`, of one block. Precondition: calibrated.
-[[nodiscard]] Status add_link_rate(const CalibrationSeams& seams,
-                                   std::unique_ptr<CalibrationBench>& bench,
-                                   MachineCalibration& calibration);
+// One row of block copies, or of packing and copying, on all ranks at once: bytes/s of the slowest
+// rank, known to all.
+[[nodiscard]] Result<double> link_rate(CalibrationBench& bench);
+[[nodiscard]] Result<double> pack_rate(CalibrationBench& bench, PackLoop& loop);
 
 // The GEMM figures alone: see throughput_report.h. `longest_ms` is what one copy or gather takes:
 // a series of products lasts twice that, so that it meets all of it.

@@ -79,6 +79,8 @@ MachineCalibration calibration_from_json(const json& object) {
   object.at("gemm_count").get_to(calibration.gemm_count);
   object.at("figures").get_to(calibration.figures);
   object.at("link_bytes_per_s").get_to(calibration.link_bytes_per_s);
+  object.at("pack_threads").get_to(calibration.pack_threads);
+  object.at("pack_copy_bytes_per_s").get_to(calibration.pack_copy_bytes_per_s);
   return calibration;
 }
 
@@ -163,10 +165,14 @@ json block_summary_to_json(const BlockTimingSummary& summary) {
 }
 
 json calibration_figures_to_json(const MachineCalibration& calibration) {
-  return json{
-      {"block_bytes", calibration.block_bytes}, {"piece_bytes", calibration.piece_bytes},
-      {"gemm_size", calibration.gemm_size},     {"gemm_count", calibration.gemm_count},
-      {"figures", calibration.figures},         {"link_bytes_per_s", calibration.link_bytes_per_s}};
+  return json{{"block_bytes", calibration.block_bytes},
+              {"piece_bytes", calibration.piece_bytes},
+              {"gemm_size", calibration.gemm_size},
+              {"gemm_count", calibration.gemm_count},
+              {"figures", calibration.figures},
+              {"link_bytes_per_s", calibration.link_bytes_per_s},
+              {"pack_threads", calibration.pack_threads},
+              {"pack_copy_bytes_per_s", calibration.pack_copy_bytes_per_s}};
 }
 
 json throughput_report_to_json(const ThroughputReport& report) {

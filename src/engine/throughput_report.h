@@ -39,6 +39,9 @@ struct MachineCalibration {
   // H2D of all ranks at once, bytes/s of the slowest, before each round and behind the last one: a
   // host that others use has other rates at other times. Empty: not calibrated.
   std::vector<double> link_bytes_per_s;
+  std::uint32_t pack_threads = 0;  // of staged transfers on the rank that has most; 0: none
+  // Packing and copying at the same times; empty where nothing is staged.
+  std::vector<double> pack_copy_bytes_per_s;
 
   [[nodiscard]] const CalibrationFigure* find(std::string_view name) const;
 };

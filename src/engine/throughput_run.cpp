@@ -9,6 +9,7 @@
 #include "base/thrown_refusal.h"
 #include "contracts/block_layout.h"
 #include "engine/calibration_run.h"
+#include "engine/rate_watch.h"
 #include "engine/throughput_arm.h"
 #include "engine/throughput_prediction.h"
 #include "telemetry/paired_comparison.h"
@@ -59,15 +60,14 @@ class ThroughputRun {
   // Why no arm is predicted; null when all are.
   [[nodiscard]] const char* unpredictable();
   Status run_rounds();
-  // Adds the link's rate of this moment to the calibration, over buffers that live in `bench`.
-  Status measure_link(std::unique_ptr<CalibrationBench>& bench);
+  // Adds the rates of this moment to the calibration; the first call makes `watch`.
+  Status sample_rates(std::unique_ptr<RateWatch>& watch);
   Status run_turn(Arm& arm, std::uint32_t round);
   Status check_arms();
   Status trace_arms();
 
   // All ranks have got here with `mine`, or all leave with the first refusal.
   Status meet(std::string_view where, const Status& mine = {});
-  void compare_output(Arm& arm);
   [[nodiscard]] ThroughputArm& instance_of(const Arm& arm) { return *instances_[arm.instance]; }
   // The instance whose streams and communicator the calibration uses.
   [[nodiscard]] ThroughputArm& calibrated_instance();
@@ -224,11 +224,6 @@ void ThroughputRun::predict_arms() {
   }
 }
 
-void ThroughputRun::compare_output(Arm& arm) {
-  ++arm.measured.compared_forwards;
-  arm.measured.different_forwards += instance_of(arm).output() == wanted_ ? 0U : 1U;
-}
-
 Status ThroughputRun::run_turn(Arm& arm, std::uint32_t round) {
   if (auto status = meet("turn"); !status.ok()) {
     return status;
@@ -242,26 +237,28 @@ Status ThroughputRun::run_turn(Arm& arm, std::uint32_t round) {
   }
   arm.measured.counters = accumulate(arm.measured.counters, before, worker.counters());
   arm.measured.counted_forwards += spec_.forwards + kUntimedForwards;
-  compare_output(arm);
+  ++arm.measured.compared_forwards;
+  arm.measured.different_forwards += instance_of(arm).output() == wanted_ ? 0U : 1U;
   return {};
 }
 
-Status ThroughputRun::measure_link(std::unique_ptr<CalibrationBench>& bench) {
+Status ThroughputRun::sample_rates(std::unique_ptr<RateWatch>& watch) {
   if (!spec_.calibrate) {
     return {};
   }
   auto& worker = calibrated_instance().worker();
-  return worker.guard("link", [&] {
-    return add_link_rate({worker.parts().device, nullptr, *control_, kMeetTimeoutFactor * timeout_},
-                         bench, machine_);
+  return worker.guard("rates", [&] {
+    return RateWatch::sample(
+        {worker.parts().device, nullptr, *control_, kMeetTimeoutFactor * timeout_}, watch,
+        machine_);
   });
 }
 
 Status ThroughputRun::run_rounds() {
   const auto arm_count = static_cast<std::uint32_t>(arms_.size());
-  std::unique_ptr<CalibrationBench> link;
+  std::unique_ptr<RateWatch> watch;
   for (std::uint32_t round = 0; round < spec_.rounds; ++round) {
-    if (auto status = measure_link(link); !status.ok()) {
+    if (auto status = sample_rates(watch); !status.ok()) {
       return status;
     }
     for (const auto index : telemetry::arm_order(request_.requests.seed, round, arm_count)) {
@@ -270,7 +267,7 @@ Status ThroughputRun::run_rounds() {
       }
     }
   }
-  const auto status = measure_link(link);
+  const auto status = sample_rates(watch);
   return status.ok() ? meet("rounds") : status;
 }
 

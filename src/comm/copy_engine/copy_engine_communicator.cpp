@@ -54,16 +54,19 @@ cudaError_t engine_copy(cudaStream_t stream, int ordinal, void* destination, con
 }  // namespace
 
 CopyEngineCommunicator::CopyEngineCommunicator(std::unique_ptr<ControlGroup> group,
-                                               std::string where, FlagPage flags,
-                                               StreamValues values)
+                                               std::string where, const FailureSignal& signal,
+                                               FlagPage flags, StreamValues values)
     : group_(std::move(group)),
       where_(std::move(where)),
       flags_(std::move(flags)),
       values_(values),
-      batch_(2 * static_cast<std::size_t>(group_->size() - 1)) {}
+      batch_(2 * static_cast<std::size_t>(group_->size() - 1)) {
+  watch_.emplace(signal, [this] { release(); });
+}
 
 Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
-    std::unique_ptr<ControlGroup> group, std::string where, Deadline deadline) {
+    std::unique_ptr<ControlGroup> group, std::string where, const FailureSignal& signal,
+    Deadline deadline) {
   const auto values = StreamValues::load();
   const Status mine = values.ok() ? Status{} : Status(values.refusal());
   if (auto agreed = vote(*group, "stream values", mine, deadline); !agreed.ok()) {
@@ -74,10 +77,11 @@ Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
     return flags.refusal();
   }
   return std::unique_ptr<Communicator>(new CopyEngineCommunicator(
-      std::move(group), std::move(where), std::move(flags).value(), *values));
+      std::move(group), std::move(where), signal, std::move(flags).value(), *values));
 }
 
 CopyEngineCommunicator::~CopyEngineCommunicator() {
+  watch_.reset();
   if (!shared_.empty()) {
     static auto& kept = *new std::vector<FlagPage>;
     kept.push_back(std::move(flags_));
@@ -244,7 +248,12 @@ void CopyEngineCommunicator::meet(const platform::NativeStream& native, Flag fla
 
 void CopyEngineCommunicator::abort() noexcept {
   aborted_ = true;
-  flags_.release(rank(), sequence_ + kReleaseAhead);
+  release();
+  watch_->release_now();
+}
+
+void CopyEngineCommunicator::release() noexcept {
+  flags_.release(rank(), sequence_.load() + kReleaseAhead);
 }
 
 }  // namespace dlo::comm

@@ -5,17 +5,22 @@
 // Deviates from vLLM-Omni: on one node the weight gather may run on copy engines instead of a
 // collective kernel.
 // Must not own: groups, input slots. Threading: launching thread. Failure: as comm/communicator.h.
-// A stream whose peer is gone waits until abort() releases it; host waits leave by deadline or by
-// the failure signal. Every input is shared before it is used.
+// A stream whose peer is gone is released by a thread of its own once the failure signal stands, or
+// by abort(): the launching thread may be held up in a driver's call behind that very stream. What
+// was gathered then is garbage, and the standing failure ends the run. Host waits leave by deadline
+// or by the signal. Every input is shared before it is used.
 #pragma once
 
+#include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/communicator.h"
 #include "comm/copy_engine/flag_page.h"
 #include "comm/copy_engine/stream_values.h"
+#include "comm/release_watch.h"
 
 namespace dlo::comm {
 
@@ -28,10 +33,11 @@ namespace dlo::comm {
 // loses little, and the host makes two calls for all flags instead of four a peer.
 class CopyEngineCommunicator : public Communicator {
  public:
-  // Collective over `group`; all ranks get one answer. Codes: cuda_failed and those of the
-  // exchange.
+  // Collective over `group`; all ranks get one answer. `signal` outlives the communicator. Codes:
+  // cuda_failed and those of the exchange.
   [[nodiscard]] static Result<std::unique_ptr<Communicator>> make(
-      std::unique_ptr<ControlGroup> group, std::string where, Deadline deadline);
+      std::unique_ptr<ControlGroup> group, std::string where, const FailureSignal& signal,
+      Deadline deadline);
   ~CopyEngineCommunicator() override;
   CopyEngineCommunicator(const CopyEngineCommunicator&) = delete;
   CopyEngineCommunicator& operator=(const CopyEngineCommunicator&) = delete;
@@ -53,8 +59,10 @@ class CopyEngineCommunicator : public Communicator {
     std::vector<const std::byte*> pieces;  // by rank
   };
 
-  CopyEngineCommunicator(std::unique_ptr<ControlGroup> group, std::string where, FlagPage flags,
-                         StreamValues values);
+  CopyEngineCommunicator(std::unique_ptr<ControlGroup> group, std::string where,
+                         const FailureSignal& signal, FlagPage flags, StreamValues values);
+  // Every flag that this rank waits for, of all operations so far and of those to come.
+  void release() noexcept;
   [[nodiscard]] std::string describe(const std::vector<DeviceSpan>& inputs) const;
   void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
   [[nodiscard]] const Shared& find(DeviceSpan input) const;
@@ -70,8 +78,9 @@ class CopyEngineCommunicator : public Communicator {
   StreamValues values_;
   ValueBatch batch_;
   std::vector<Shared> shared_;
-  std::uint32_t sequence_ = 0;
+  std::atomic<std::uint32_t> sequence_{0};
   bool aborted_ = false;
+  std::optional<ReleaseWatch> watch_;  // last: it uses the flags
 };
 
 }  // namespace dlo::comm

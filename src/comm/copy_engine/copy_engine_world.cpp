@@ -17,7 +17,8 @@ Result<std::unique_ptr<Communicator>> CopyEngineWorld::make_communicator(
     return group.refusal();
   }
   return CopyEngineCommunicator::make(std::move(group).value(),
-                                      fmt::format("{} on rank {}", purpose, rank()), deadline);
+                                      fmt::format("{} on rank {}", purpose, rank()),
+                                      failure_signal(), deadline);
 }
 
 }  // namespace dlo::comm

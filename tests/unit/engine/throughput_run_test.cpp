@@ -201,6 +201,8 @@ TEST(ThroughputRun, TwoRanks_MeasureEveryArmAlike) {
     EXPECT_EQ(link.size(), arms[0].forward_ms.size() + 1);
     EXPECT_EQ(link, report.ranks[0].throughput->calibration.link_bytes_per_s);
     EXPECT_GT(*std::min_element(link.begin(), link.end()), 0);
+    EXPECT_EQ(rank.throughput->calibration.pack_copy_bytes_per_s.size(), link.size());
+    EXPECT_GT(rank.throughput->calibration.pack_threads, 0U);
     EXPECT_EQ(rank.outputs.size(), 1U);
     EXPECT_TRUE(rank.traffic.matches_plan());
   }

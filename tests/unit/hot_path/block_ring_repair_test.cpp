@@ -5,6 +5,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "tests/unit/hot_path/ring_expectations.h"
 #include "tests/unit/hot_path/ring_fixture.h"
 
 namespace dlo::hot_path {
@@ -15,22 +16,6 @@ using test::FixtureOptions;
 using test::in_order;
 using test::OpKind;
 using test::RingFixture;
-
-// Every compute launch follows a ready wait for that block, on a slot whose latest load carried it.
-void expect_reads_match_loads(const RingFixture& fixture) {
-  std::vector<std::pair<std::int32_t, std::int32_t>> content(8, {-1, -1});  // by slot
-  std::pair<std::int32_t, std::int32_t> waited{-1, -1};
-  for (const auto& op : fixture.device.log()) {
-    const std::pair key{op.label.ring, op.label.block};
-    if (op.kind == OpKind::kRecord && op.label.site == Site::kReadyRecord) {
-      content.at(static_cast<std::size_t>(op.label.slot)) = key;
-    } else if (op.label.site == Site::kReadyWait) {
-      waited = content.at(static_cast<std::size_t>(op.label.slot));
-    } else if (op.kind == OpKind::kLaunch) {
-      ASSERT_EQ(waited, key) << "block " << op.label.block << " of ring " << op.label.ring;
-    }
-  }
-}
 
 TEST(BlockRingRepair, RingEnteredFirst_LoadsItsFirstBlocksOnEntry) {
   RingFixture fixture(FixtureOptions{.rings = {{512, 512, 512}}, .depth = 2});

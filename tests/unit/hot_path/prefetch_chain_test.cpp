@@ -9,6 +9,7 @@
 
 #include "base/codes.h"
 #include "base/error.h"
+#include "tests/unit/hot_path/ring_expectations.h"
 #include "tests/unit/hot_path/ring_fixture.h"
 
 namespace dlo::hot_path {
@@ -182,22 +183,6 @@ TEST(PrefetchChain, LeadingBlocksOfAnyRing_AreLeftOutOfTheOrder) {
         {.rings = {uneven(2), uneven(5)}, .chained = true, .depth = depth, .leading = {0, 2}});
     expect_like_one_ring(
         {.rings = {uneven(4), uneven(5)}, .chained = true, .depth = depth, .leading = {2, 3}});
-  }
-}
-
-// Every compute launch follows a ready wait for that block, on a slot whose latest load carried it.
-void expect_reads_match_loads(const RingFixture& fixture) {
-  std::vector<RingFixture::RingBlock> content(8, {-1, -1});  // by slot
-  RingFixture::RingBlock waited{-1, -1};
-  for (const auto& op : fixture.device.log()) {
-    const RingFixture::RingBlock key{op.label.ring, op.label.block};
-    if (op.kind == OpKind::kRecord && op.label.site == Site::kReadyRecord) {
-      content.at(static_cast<std::size_t>(op.label.slot)) = key;
-    } else if (op.label.site == Site::kReadyWait) {
-      waited = content.at(static_cast<std::size_t>(op.label.slot));
-    } else if (op.kind == OpKind::kLaunch) {
-      ASSERT_EQ(waited, key);
-    }
   }
 }
 
