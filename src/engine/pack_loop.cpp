@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t kStripeBytes = kMiB / 2;
 constexpr std::uint64_t kHalfBytes = 32 * kMiB;
 // Not the hot path's site: the ledger counts that one.
-const OpLabel kLabel{.site = platform::Site::kPlacement};
+const OpLabel kPackLabel{.site = platform::Site::kPlacement};
 
 }  // namespace
 
@@ -42,7 +42,7 @@ Result<std::unique_ptr<PackLoop>> PackLoop::make(CalibrationBench& bench,
 Status PackLoop::part(std::size_t half, ConstByteSpan from, std::uint64_t at) {
   auto& device = bench_.device();
   const auto deadline = Deadline::after(device.clock().now(), bench_.seams().timeout);
-  if (auto free = device.wait_host(copied_[half], deadline, kLabel); !free.ok()) {
+  if (auto free = device.wait_host(copied_[half], deadline, kPackLabel); !free.ok()) {
     return free;
   }
   const auto to = bench_.host().subspan(half * half_bytes_, from.size());
@@ -51,8 +51,8 @@ Status PackLoop::part(std::size_t half, ConstByteSpan from, std::uint64_t at) {
     std::memcpy(to.data() + begin, from.data() + begin,
                 std::min(kStripeBytes, from.size() - begin));
   });
-  device.copy_to_device(StreamKind::kCopy, bench_.block().subspan(at, from.size()), to, kLabel);
-  device.record(copied_[half], StreamKind::kCopy, kLabel);
+  device.copy_to_device(StreamKind::kCopy, bench_.block().subspan(at, from.size()), to, kPackLabel);
+  device.record(copied_[half], StreamKind::kCopy, kPackLabel);
   return {};
 }
 

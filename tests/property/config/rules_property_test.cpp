@@ -135,7 +135,7 @@ std::string disagreement(const Configuration& configuration) {
     return "";
   }
   const auto config = normalise(configuration.options, configuration.parallel);
-  if (strategy_name(config.strategy) != statement().quantity("strategy", text)) {
+  if (strategy_name(config.strategy) != statement().quantity("strategy", text).get<std::string>()) {
     return "strategy";
   }
   if (config.dp_size != statement().quantity("dp_size", text).get<double>()) {

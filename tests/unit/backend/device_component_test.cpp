@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "synthetic/synthetic_weights.h"
 #include "tests/support/pointer_binding.h"
+#include "tests/support/slow_tensors.h"
 #include "tests/unit/hot_path/recording_device.h"
 
 namespace dlo::backend {
@@ -20,23 +21,6 @@ namespace {
 using platform::MemoryPurpose;
 
 constexpr std::uint64_t kSeed = 3;
-
-// Host tensors of which each look takes a second.
-class SlowTensors final : public contracts::HostTensors {
- public:
-  SlowTensors(const contracts::HostTensors& tensors, platform::Clock& clock)
-      : tensors_(tensors), clock_(clock) {}
-  [[nodiscard]] TensorView view(const std::string& name) const override {
-    clock_.sleep(kSecond);
-    return tensors_.view(name);
-  }
-  void release(const std::string&) override {}
-  [[nodiscard]] std::uint64_t held_bytes() const override { return tensors_.held_bytes(); }
-
- private:
-  const contracts::HostTensors& tensors_;
-  platform::Clock& clock_;
-};
 
 class Component : public testing::Test {
  protected:
@@ -142,7 +126,7 @@ TEST_F(Component, CopyThatNeverLands_IsNeverBound) {
 
 // Three looks check the tensors, the fourth and fifth copy those that are not empty.
 TEST_F(Component, DeadlineBetweenTensors_CopiesNoFurtherAndGivesEverythingBack) {
-  SlowTensors slow(tensors_, device_.clock());
+  test::SlowTensors slow(tensors_, device_.clock(), kSecond);
   DeviceComponent component(device_, spec_, slow);
   const auto in = [&](Nanoseconds timeout) {
     device_.clear();
@@ -164,7 +148,7 @@ TEST_F(Component, DeadlineBetweenTensors_CopiesNoFurtherAndGivesEverythingBack) 
 }
 
 TEST_F(Component, DeadlineWithACopyInFlight_KeepsTheBuffer) {
-  SlowTensors slow(tensors_, device_.clock());
+  test::SlowTensors slow(tensors_, device_.clock(), kSecond);
   DeviceComponent component(device_, spec_, slow);
   device_.hang();
   const auto status = component.load(Deadline::after(device_.clock().now(), 3 * kSecond + 1));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "platform/forwarding_device.h"
+#include "tests/support/slow_tensors.h"
 #include "tests/unit/backend/backend_fixture.h"
 
 namespace dlo::backend {
@@ -179,28 +180,11 @@ class PunctualDevice final : public platform::ForwardingDevice {
   }
 };
 
-// Reading each tensor takes half a second, as from a slow disk.
-class SlowTensors final : public contracts::HostTensors {
- public:
-  SlowTensors(contracts::HostTensors& inner, platform::Clock& clock)
-      : inner_(inner), clock_(clock) {}
-  [[nodiscard]] TensorView view(const std::string& name) const override {
-    clock_.sleep(kSecond / 2);
-    return inner_.view(name);
-  }
-  void release(const std::string& name) override { inner_.release(name); }
-  [[nodiscard]] std::uint64_t held_bytes() const override { return inner_.held_bytes(); }
-
- private:
-  contracts::HostTensors& inner_;
-  platform::Clock& clock_;
-};
-
 TEST(Enable, PlacementThatTakesLongerThanOneWaitMay_IsNoTimeout) {
   PunctualDevice device(std::make_unique<test::RecordingDevice>());
   const synthetic::SyntheticModel model(synthetic::uniform_shape(1, 8, 512));
   synthetic::SyntheticTensors tensors(model.table(), model.seed());
-  SlowTensors slow(tensors, device.clock());
+  test::SlowTensors slow(tensors, device.clock(), kSecond / 2);
   const auto signal = make_local_failure_signal();
   const auto context = make_rank_context(0, 1, *signal);
   const config::OffloadConfig config;
