@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "config/parallel_config.h"
@@ -184,12 +185,18 @@ std::optional<bool> compare_bytes(const RunReport& report, const Digests& digest
   return equal;
 }
 
+// Digits that mean something; bytes and counts in full.
+std::string number_text(double value) {
+  return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{:.6g}", value);
+}
+
 void check_limit(const Metric& metric, Findings& findings) {
   if (!metric.limit.has_value()) {
     findings.push_back(fmt::format("{} has no limit in this run", metric.name));
   } else if (metric.value > *metric.limit) {
     findings.push_back(fmt::format("{} is {} {}, above its limit of {} in this run", metric.name,
-                                   metric.value, metric.unit, *metric.limit));
+                                   number_text(metric.value), metric.unit,
+                                   number_text(*metric.limit)));
   }
 }
 
@@ -210,9 +217,9 @@ void check_measures(const Scenario& scenario, const std::vector<Metric>& metrics
     const bool low = measure.lower && metric->value < measure.reference * (1 + *measure.lower);
     const bool high = measure.upper && metric->value > measure.reference * (1 + *measure.upper);
     if (low || high) {
-      findings.push_back(fmt::format("{} is {} {}, {} the reference {} allows", measure.metric,
-                                     metric->value, metric->unit, low ? "below what" : "above what",
-                                     measure.reference));
+      findings.push_back(fmt::format(
+          "{} is {} {}, {} the reference {} allows", measure.metric, number_text(metric->value),
+          metric->unit, low ? "below what" : "above what", number_text(measure.reference)));
     }
   }
 }

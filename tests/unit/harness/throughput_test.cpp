@@ -257,6 +257,16 @@ TEST(ThroughputChecks, ForwardBelowItsLinkLimit_IsAFinding) {
   EXPECT_TRUE(result.metrics.empty());
 }
 
+TEST(Measure, FigureAboveItsReference_IsToldInDigitsThatMeanSomething) {
+  Json measured = document();
+  measured["measure"] = {{{"metric", "streamed.slowdown_percent"}, {"reference", 1}, {"upper", 0}}};
+  const Scenario scenario = scenario_from(measured);
+  const auto result = make_result(scenario, report_of(scenario), std::nullopt);
+  ASSERT_EQ(result.failed_checks.size(), 1U);
+  EXPECT_EQ(result.failed_checks[0],
+            "streamed.slowdown_percent is 11.7073 %, above what the reference 1 allows");
+}
+
 TEST(Measure, WithinLimit_HoldsAgainstTheRunsOwnLimit) {
   Json limited = document();
   limited["measure"] = {{{"metric", "streamed.forward_ms"}, {"within_limit", true}}};
