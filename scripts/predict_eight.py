@@ -40,6 +40,7 @@ SHORT_1_3B = (["--tokens", "1280"],
 LONG_1_3B = (["--compute-ms", "20.4"],
              "1.3B block of 20.4 ms at 32,760 tokens: resident forward of 611 ms of another "
              "program (diffusers) on the same GPUs")
+RUNS_ON_TWO = ["1_3b_short", "14b_short", "14b_long"]
 TOLERANCE = 0.10  # of a prediction against the measurement
 COMPUTE = [SHORT_14B, LONG_14B, LINK_14B, SHORT_1_3B, LONG_1_3B]
 
@@ -232,7 +233,8 @@ HEAD = """# Eight H200s: predictions, made before any run
 `dlo predict`, the simulator with the real hot path, from figures of 1, 2 and 4 GPUs and published
 ones. Made by `scripts/predict_eight` with the program of commit {commit}; `predictions.json` holds
 every row with its command. `scripts/predict_eight --against DIR` holds them against the results of
-a later run of `scenarios/throughput`.
+a later run of `scenarios/throughput`. AllGather of two GPUs, predicted by the same simulator before
+the rounds of `reports/h200_2gpu`, was off by {on_two}.
 
 ## Which limit binds
 """
@@ -318,7 +320,9 @@ def sensitivity_table(rows):
 
 
 def markdown(data, tables):
-    lines = [HEAD.format(commit=data["commit"])]
+    off = [f"{100 * (on_two(run, 'all_gather.prediction_ratio') - 1):+.1f} % ({run})"
+           for run in RUNS_ON_TWO]
+    lines = [HEAD.format(commit=data["commit"], on_two=", ".join(off))]
     lines += [binding_text(name, calibration) for name, calibration in tables.items()]
     lines += [SIZES, *arms_table(data["arms"]), SWEEP, *sweep_table(data["sweep"])]
     lines += [GATHERS, *gathers_table(data["gathers"], tables)]
