@@ -45,7 +45,7 @@ Status DeviceComponent::load(Deadline deadline) {
     return refusal;
   }
   buffer_ = std::move(buffer).value();
-  const auto copied = copy_tensors(deadline);
+  auto copied = copy_tensors(deadline);
   device_.record(landed_, StreamKind::kCopy, kLabel);
   if (auto landed = device_.wait_host(landed_, deadline, kLabel); !landed.ok()) {
     return landed;

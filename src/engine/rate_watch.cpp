@@ -16,7 +16,7 @@ constexpr int kRows = 3;
 Result<double> best_of(const std::function<Result<double>()>& row) {
   double best = 0;
   for (int i = 0; i < kRows; ++i) {
-    const auto rate = row();
+    auto rate = row();
     if (!rate.ok()) {
       return rate;
     }
