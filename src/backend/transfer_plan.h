@@ -15,8 +15,8 @@
 
 namespace dlo::backend {
 
-// By default: so much stays in a processor's caches, where the device's copy then finds it; a
-// larger ring sends every packed byte through memory twice more.
+// By default. What is packed is still in a processor's caches when it is copied, if the ring is
+// small enough for them; benchmarks/pack.cpp packs into rings of several sizes.
 inline constexpr std::uint64_t kStagingBytesMax = 64 * kMiB;
 
 // One offloaded DiT. Ring index = position among the offloaded DiTs.

@@ -1,9 +1,10 @@
 // Owns: LatentPipeline, the serving of one request after another: the memory of a sampler's
 // operands, their seeded values or encoded prompts in, its steps enqueued, the digests of its
-// results out. Must not own: weights, transfers, the loop of a family (model/sampler.h), the choice
-// of requests (engine/request_wave.h). Threading: launching thread. Everything is enqueued on the
-// compute stream; run() waits once, for the output. All buffers are made by make() and reused by
-// every request.
+// results out.
+// Must not own: weights, transfers, the loop of a family (model/sampler.h), the choice of requests
+// (engine/request_wave.h).
+// Threading: launching thread. Everything is enqueued on the compute stream; run() waits once, for
+// the output. All buffers are made by make() and reused by every request.
 #pragma once
 
 #include <memory>

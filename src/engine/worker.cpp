@@ -123,6 +123,10 @@ void Worker::shutdown() noexcept {
     s.model.clear();
   });
   s.release("torch", [&s] {
+    if (s.torch != nullptr) {
+      // A failed run's would count against the next run's limit in this process.
+      s.torch->release_workspaces();
+    }
     // Giving memory back waits for the device: only where nothing is stuck in it.
     if (s.torch != nullptr && !s.device->failure() && !s.context.failure_signal->poll()) {
       s.torch->release_cached();

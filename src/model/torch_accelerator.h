@@ -28,7 +28,8 @@ class TorchAccelerator {
   virtual void refuse_synchronisation(bool refuse) = 0;
   [[nodiscard]] virtual TorchMemory memory() const = 0;
   virtual void reset_peaks() = 0;
-  virtual void release_cached() = 0;
+  virtual void release_workspaces() = 0;
+  virtual void release_cached() = 0;  // workspaces too
 };
 
 // Precondition: compute.present(). Throws RunError accelerator_missing in a build without CUDA.

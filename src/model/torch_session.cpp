@@ -107,6 +107,12 @@ void TorchSession::reset_peaks() {
   }
 }
 
+void TorchSession::release_workspaces() {
+  if (accelerator_ != nullptr) {
+    translated([this] { accelerator_->release_workspaces(); });
+  }
+}
+
 void TorchSession::release_cached() {
   if (accelerator_ != nullptr) {
     translated([this] { accelerator_->release_cached(); });

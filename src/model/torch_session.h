@@ -55,6 +55,9 @@ class TorchSession {
   [[nodiscard]] std::optional<TorchMemory> memory() const;
   // Peaks become what is held now.
   void reset_peaks();
+  // Gives the workspaces of matrix products back to torch's allocator, which returns them to the
+  // device when a later run needs the room. Waits for nothing: after a failure too.
+  void release_workspaces();
   // Gives unused memory back to the device. Waits for it, so only for a device in good order
   // between runs: never after a failed collective.
   void release_cached();

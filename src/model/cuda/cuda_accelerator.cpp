@@ -65,8 +65,12 @@ class CudaAccelerator final : public TorchAccelerator {
 
   void reset_peaks() override { allocator::resetPeakStats(stream_.device_index()); }
 
-  void release_cached() override {
+  void release_workspaces() override {
     at::cuda::clearCublasWorkspaces();  // one a stream and handle, kept for ever otherwise
+  }
+
+  void release_cached() override {
+    release_workspaces();
     allocator::emptyCache();
   }
 

@@ -200,6 +200,19 @@ TEST_F(GpuModel, AboveTheCap_IsOutOfMemoryAndLeavesTheBooks) {
   EXPECT_LT(session_->memory()->reserved.peak_bytes, 256 * kMiB);
 }
 
+// A run that fails gives no memory back, for that may wait; its workspace must not stay in the
+// books, or the next run's limit holds one more.
+TEST_F(GpuModel, WorkspaceOfAFailedRun_LeavesTheBooksAndRoomForTheNextOne) {
+  session_->release_cached();
+  const auto before = session_->memory()->allocated.now_bytes;
+  const auto probe = make_gemm_probe(*device_, 512, DType::kF32).value();
+  probe->launch(1);
+  finish();
+  ASSERT_GT(session_->memory()->allocated.now_bytes, before) << "no workspace to release";
+  session_->release_workspaces();
+  EXPECT_EQ(session_->memory()->allocated.now_bytes, before);
+}
+
 TEST_F(GpuModel, GemmProbe_RunsInBothDtypes) {
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
     const auto probe = make_gemm_probe(*device_, 512, dtype).value();

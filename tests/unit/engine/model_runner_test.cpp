@@ -13,14 +13,13 @@
 #include "platform/fault/faulting_device.h"
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
-#include "tests/support/thread_ranks.h"
+#include "tests/support/engine_ranks.h"
 #include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
 
-using Decorate =
-    std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>, int rank)>;
+using test_support::run_on_threads;
 
 RunRequest tiny_request(std::int64_t dp, bool offload, bool use_allgather) {
   auto request = test_support::tiny_run(DLO_GOLDEN_CHECKPOINT, dp);
@@ -29,29 +28,6 @@ RunRequest tiny_request(std::int64_t dp, bool offload, bool use_allgather) {
   request.options.dlo_chunk_bytes = 4096;
   request.requests.count = 3;
   return request;
-}
-
-// Runs `request` on `ranks` threads; element r is what rank r got.
-std::vector<RunReport> run_on_threads(int ranks, const RunRequest& request,
-                                      const Decorate& decorate = {}) {
-  platform::SteadyClock clock;
-  platform::PosixFileSystem files;
-  auto worlds = comm::make_thread_world(ranks, clock);
-  std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
-  test_support::run_ranks(worlds, [&](comm::World& world) {
-    const int rank = world.rank();
-    RunEnvironment environment;
-    environment.world = &world;
-    environment.files = &files;
-    environment.build_digest = "test";
-    if (decorate) {
-      environment.decorate_device = [&decorate, rank](std::unique_ptr<platform::Device> device) {
-        return decorate(std::move(device), rank);
-      };
-    }
-    reports[static_cast<std::size_t>(rank)] = run(environment, request);
-  });
-  return reports;
 }
 
 std::ptrdiff_t position(const std::vector<std::string>& events, const std::string& event) {
@@ -101,10 +77,10 @@ TEST(ModelRunner, CopyFailsInsideAForward_OneNameOnBothRanksAndDisableStillComes
   injectors.push_back(std::make_unique<platform::FaultInjector>(plan, 1));
   const auto reports =
       run_on_threads(2, tiny_request(2, true, true),
-                     [&injectors](std::unique_ptr<platform::Device> device, int rank) {
+                     {.device = [&injectors](std::unique_ptr<platform::Device> device, int rank) {
                        return std::make_unique<platform::FaultingDevice>(
                            std::move(device), *injectors[static_cast<std::size_t>(rank)]);
-                     });
+                     }});
   ASSERT_EQ(injectors[1]->strike_count(), 1U);
   for (const auto& report : reports) {
     EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
@@ -166,23 +142,16 @@ TEST(ModelRunner, EveryDeviceCallOfARunFails_EndsByTheFaultsNameOrWithTheSameByt
   for (const auto call : {SeamCall::kAllocateDevice, SeamCall::kAllocatePinned, SeamCall::kRecord,
                           SeamCall::kCopyToDevice, SeamCall::kCopyToHost, SeamCall::kWaitHost}) {
     std::size_t ended = 0;
-    for (std::uint64_t nth = 1;; ++nth) {
-      ASSERT_LT(nth, 500U);
-      auto request = plain;
-      request.platform.faults.rules.push_back(
-          {.call = call, .rank = 0, .nth = nth, .code = "injected"});
-      const auto report = run_on_threads(1, request).front();
-      const auto& rank = report.ranks.at(0);
-      if (rank.fault_count == 0) {
-        break;
-      }
-      ended += rank.code.empty() ? 0U : 1U;
-      EXPECT_EQ(rank.code.empty() ? report.output_digest : rank.code,
-                rank.code.empty() ? steady.output_digest : "injected")
-          << seam_call_name(call) << " " << nth;
-      const auto lines = telemetry::grown_resources(rank.resources->before, rank.resources->after);
-      EXPECT_TRUE(lines.empty()) << seam_call_name(call) << " " << nth << ": " << lines.front();
-    }
+    test_support::fail_each(
+        plain, call, 499, [&](const auto& rank, const auto& report, const std::string& where) {
+          ended += rank.code.empty() ? 0U : 1U;
+          EXPECT_EQ(rank.code.empty() ? report.output_digest : rank.code,
+                    rank.code.empty() ? steady.output_digest : "injected")
+              << where;
+          const auto lines =
+              telemetry::grown_resources(rank.resources->before, rank.resources->after);
+          EXPECT_TRUE(lines.empty()) << where << ": " << lines.front();
+        });
     EXPECT_GT(ended, 0U) << seam_call_name(call);
   }
 }
@@ -228,10 +197,12 @@ TEST(ModelRunner, EachThingThatARankKeeps_ShowsInItsCounts) {
   for (const auto& [name, keep] : kinds) {
     const auto report =
         run_on_threads(2, tiny_request(2, true, true),
-                       [&keep](std::unique_ptr<platform::Device> device, int rank) {
-                         return rank == 1 ? std::make_unique<LeakingDevice>(std::move(device), keep)
-                                          : std::move(device);
-                       })
+                       {.device =
+                            [&keep](std::unique_ptr<platform::Device> device, int rank) {
+                              return rank == 1
+                                         ? std::make_unique<LeakingDevice>(std::move(device), keep)
+                                         : std::move(device);
+                            }})
             .front();
     ASSERT_EQ(report.ranks.size(), 2U) << report.message;
     const auto& held = *report.ranks[1].resources;

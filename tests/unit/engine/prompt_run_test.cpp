@@ -14,20 +14,16 @@
 #include <set>
 #include <string>
 
-#include "comm/threads/thread_world.h"
 #include "engine/model_runner.h"
 #include "platform/forwarding_device.h"
-#include "platform/posix/posix_file_system.h"
-#include "platform/posix/steady_clock.h"
-#include "tests/support/thread_ranks.h"
+#include "tests/support/engine_ranks.h"
 #include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
 namespace {
 
 using platform::MemoryPurpose;
-using Decorate =
-    std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>)>;
+using test_support::run_on_threads;
 
 enum class Mode : std::uint8_t { kResident, kRankLocal, kStaged, kAllGather, kGatheredMapping };
 
@@ -45,25 +41,8 @@ RunRequest prompted(Mode mode, std::int64_t dp) {
   return request;
 }
 
-std::vector<RunReport> run_on_threads(int ranks, const RunRequest& request,
-                                      const Decorate& decorate = {}) {
-  platform::SteadyClock clock;
-  platform::PosixFileSystem files;
-  auto worlds = comm::make_thread_world(ranks, clock);
-  std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
-  test_support::run_ranks(worlds, [&](comm::World& world) {
-    RunEnvironment environment;
-    environment.world = &world;
-    environment.files = &files;
-    environment.build_digest = "test";
-    environment.decorate_device = decorate;
-    reports[static_cast<std::size_t>(world.rank())] = run(environment, request);
-  });
-  return reports;
-}
-
-RunReport run_alone(const RunRequest& request, const Decorate& decorate = {}) {
-  return run_on_threads(1, request, decorate).front();
+RunReport run_alone(const RunRequest& request) {
+  return run_on_threads(1, request).front();
 }
 
 bool has_event(const RankReport& rank, const std::string& event) {
@@ -177,9 +156,12 @@ TEST(PromptRun, WhileARequestDenoises_TheEncoderIsNotOnTheDevice) {
       request.options.dlo_resident_layers = request.options.dlo_use_allgather ? 0 : leading;
       BookReader::Seen seen;
       const auto report =
-          run_on_threads(2, request, [&seen](std::unique_ptr<platform::Device> device) {
-            return std::make_unique<BookReader>(std::move(device), seen);
-          }).front();
+          run_on_threads(2, request,
+                         {.device =
+                              [&seen](std::unique_ptr<platform::Device> device, int) {
+                                return std::make_unique<BookReader>(std::move(device), seen);
+                              }})
+              .front();
       ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
       EXPECT_GT(seen.ever.load(), 0U);
       EXPECT_GT(seen.outputs.load(), 0U);
@@ -229,23 +211,14 @@ TEST(PromptRun, EveryDeviceCallFails_EndsByTheFaultsNameAndLeavesNothing) {
   for (const auto call : {SeamCall::kAllocateDevice, SeamCall::kAllocatePageable, SeamCall::kRecord,
                           SeamCall::kCopyToDevice, SeamCall::kWaitHost, SeamCall::kSynchronize}) {
     std::size_t ended = 0;
-    for (std::uint64_t nth = 1;; ++nth) {
-      ASSERT_LT(nth, 500U);
-      auto request = plain;
-      request.platform.faults.rules.push_back(
-          {.call = call, .rank = 0, .nth = nth, .code = "injected"});
-      const auto report = run_alone(request);
-      const auto& rank = report.ranks.at(0);
-      if (rank.fault_count == 0) {
-        break;
-      }
-      ended += rank.code.empty() ? 0U : 1U;
-      const auto where = std::string(seam_call_name(call)) + " " + std::to_string(nth);
-      EXPECT_EQ(rank.code.empty() ? report.output_digest : rank.code,
-                rank.code.empty() ? steady.output_digest : "injected")
-          << where;
-      expect_nothing_left(rank, where);
-    }
+    test_support::fail_each(plain, call, 499,
+                            [&](const auto& rank, const auto& report, const std::string& where) {
+                              ended += rank.code.empty() ? 0U : 1U;
+                              EXPECT_EQ(rank.code.empty() ? report.output_digest : rank.code,
+                                        rank.code.empty() ? steady.output_digest : "injected")
+                                  << where;
+                              expect_nothing_left(rank, where);
+                            });
     EXPECT_GT(ended, 0U) << seam_call_name(call);
   }
 }
@@ -257,21 +230,12 @@ TEST(PromptRun, EveryFileCallFails_EndsByTheFaultsNameAndLeavesNothing) {
   plain.requests.steps = 1;
   std::size_t named_the_encoder = 0;
   for (const auto call : {SeamCall::kFileStat, SeamCall::kFileMap, SeamCall::kFileRead}) {
-    for (std::uint64_t nth = 1;; ++nth) {
-      ASSERT_LT(nth, 200U);
-      auto request = plain;
-      request.platform.faults.rules.push_back(
-          {.call = call, .rank = 0, .nth = nth, .code = "injected"});
-      const auto report = run_alone(request);
-      const auto& rank = report.ranks.at(0);
-      if (rank.fault_count == 0) {
-        break;
-      }
-      const auto where = std::string(seam_call_name(call)) + " " + std::to_string(nth);
-      EXPECT_EQ(rank.code, "injected") << where;
-      expect_nothing_left(rank, where);
-      named_the_encoder += rank.message.find("text_encoder") != std::string::npos ? 1U : 0U;
-    }
+    test_support::fail_each(
+        plain, call, 199, [&](const auto& rank, const auto& /*report*/, const std::string& where) {
+          EXPECT_EQ(rank.code, "injected") << where;
+          expect_nothing_left(rank, where);
+          named_the_encoder += rank.message.find("text_encoder") != std::string::npos ? 1U : 0U;
+        });
   }
   EXPECT_GT(named_the_encoder, 0U);
 }

@@ -5,8 +5,8 @@
 #include "engine/throughput_run.h"
 
 #include <gtest/gtest.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <stdexcept>
@@ -14,7 +14,6 @@
 #include "base/codes.h"
 #include "comm/forwarding_communicator.h"
 #include "comm/forwarding_world.h"
-#include "comm/threads/thread_world.h"
 #include "engine/run_report_json.h"
 #include "engine/throughput_json.h"
 #include "engine/throughput_rules.h"
@@ -22,8 +21,7 @@
 #include "platform/cpu/thread_executor.h"
 #include "platform/fault/faulting_device.h"
 #include "platform/posix/posix_file_system.h"
-#include "platform/posix/steady_clock.h"
-#include "tests/support/thread_ranks.h"
+#include "tests/support/engine_ranks.h"
 #include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
@@ -60,8 +58,7 @@ RunRequest throughput_request(std::int64_t dp) {
   return request;
 }
 
-using Decorate =
-    std::function<std::unique_ptr<platform::Device>(std::unique_ptr<platform::Device>, int rank)>;
+using test_support::run_on_threads;
 
 // Notes whether an abort came behind the failure that it belongs to.
 struct AbortNotes {
@@ -124,29 +121,6 @@ class UnreadableBooksDevice : public platform::ForwardingDevice {
     throw std::runtime_error("the books are gone");
   }
 };
-
-std::vector<RunReport> run_on_threads(int ranks, const RunRequest& request,
-                                      const Decorate& decorate = {}, AbortNotes* notes = nullptr) {
-  platform::SteadyClock clock;
-  platform::PosixFileSystem files;
-  auto worlds = comm::make_thread_world(ranks, clock);
-  std::vector<RunReport> reports(static_cast<std::size_t>(ranks));
-  test_support::run_ranks(worlds, [&](comm::World& world) {
-    AbortNotes unused;
-    AbortNotingWorld noting(world, notes != nullptr ? *notes : unused);
-    RunEnvironment environment;
-    environment.world = &noting;
-    environment.files = &files;
-    environment.build_digest = "test";
-    if (decorate) {
-      environment.decorate_device = [&, rank = world.rank()](auto device) {
-        return decorate(std::move(device), rank);
-      };
-    }
-    reports[static_cast<std::size_t>(world.rank())] = run(environment, request);
-  });
-  return reports;
-}
 
 void expect_whole(const ArmMeasurement& arm, std::size_t block_count) {
   ASSERT_EQ(arm.forward_ms.size(), 3U) << arm.name;
@@ -265,11 +239,13 @@ TEST(ThroughputRun, CopyThatFails_EndsEveryRankWithOneName) {
   AbortNotes notes;
   const auto reports = run_on_threads(
       2, throughput_request(2),
-      [&](std::unique_ptr<platform::Device> device, int rank) -> std::unique_ptr<platform::Device> {
-        return std::make_unique<platform::FaultingDevice>(std::move(device),
-                                                          rank == 0 ? first : second);
-      },
-      &notes);
+      {.device =
+           [&](std::unique_ptr<platform::Device> device, int rank) {
+             return std::make_unique<platform::FaultingDevice>(std::move(device),
+                                                               rank == 0 ? first : second);
+           },
+       .world =
+           [&](comm::World& world) { return std::make_unique<AbortNotingWorld>(world, notes); }});
   EXPECT_GE(notes.behind_failure, 2) << "each rank aborts its own gathers";
   EXPECT_EQ(notes.before_failure, 0);
   ASSERT_GE(second.strike_count(), 1U);
@@ -287,9 +263,12 @@ TEST(ThroughputRun, HostBoundForwards_AreTimedWholeToTheLastOne) {
   request.throughput->calibrate = false;
   request.throughput->traced_forwards = 0;
   request.throughput->check_every_forward = 0;
-  const auto report = run_on_threads(1, request, [](auto device, int) {
-                        return std::make_unique<SlowLaunchDevice>(std::move(device));
-                      }).front();
+  const auto report =
+      run_on_threads(
+          1, request,
+          {.device = [](std::unique_ptr<platform::Device> device,
+                        int) { return std::make_unique<SlowLaunchDevice>(std::move(device)); }})
+          .front();
   ASSERT_EQ(report.outcome, Outcome::kRuns) << report.message;
   // Two blocks, and each sample holds the launches of one forward. A forward that nothing is
   // enqueued behind would end at once.
@@ -302,14 +281,15 @@ TEST(ThroughputRun, HostBoundForwards_AreTimedWholeToTheLastOne) {
 }
 
 TEST(ThroughputRun, ExceptionOutsideAnArm_EndsEveryRankWithOneName) {
-  const auto reports = run_on_threads(
-      2, throughput_request(2),
-      [](std::unique_ptr<platform::Device> device, int rank) -> std::unique_ptr<platform::Device> {
-        if (rank == 0) {
-          return device;
-        }
-        return std::make_unique<UnreadableBooksDevice>(std::move(device));
-      });
+  const auto reports =
+      run_on_threads(2, throughput_request(2),
+                     {.device = [](std::unique_ptr<platform::Device> device,
+                                   int rank) -> std::unique_ptr<platform::Device> {
+                       if (rank == 0) {
+                         return device;
+                       }
+                       return std::make_unique<UnreadableBooksDevice>(std::move(device));
+                     }});
   for (const auto& report : reports) {
     EXPECT_EQ(report.outcome, Outcome::kFailsClosed);
     EXPECT_EQ(report.code, codes::kInternal);

@@ -33,6 +33,7 @@ TEST(TorchSession, OnTheCpu_KeepsNoBooks) {
   TorchSession session(device, {});
   session.reset_peaks();
   session.limit_memory(1024);
+  session.release_workspaces();
   session.release_cached();
   EXPECT_FALSE(session.memory().has_value());
 }
