@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "platform/posix/thread_name.h"
+
 namespace dlo::comm {
 
 namespace {
@@ -12,7 +14,10 @@ constexpr std::chrono::milliseconds kInterval{10};
 }  // namespace
 
 ReleaseWatch::ReleaseWatch(const FailureSignal& signal, std::function<void()> release)
-    : signal_(signal), release_(std::move(release)), thread_([this] { run(); }) {}
+    : signal_(signal), release_(std::move(release)), thread_([this] {
+        platform::name_this_thread("dlo-release");
+        run();
+      }) {}
 
 ReleaseWatch::~ReleaseWatch() {
   {

@@ -10,6 +10,7 @@
 #include "base/codes.h"
 #include "base/thrown_refusal.h"
 #include "comm/mpi/mpi_error.h"
+#include "platform/posix/thread_name.h"
 
 namespace dlo::comm {
 
@@ -89,7 +90,10 @@ Result<std::shared_ptr<MpiThread>> MpiThread::start(int* argc, char*** argv, Dea
       "MPI_Init_thread", [thread = self.get(), argc, argv] { thread->initialise(argc, argv); });
   self->inbox_.push_back(begin);
   // Detached, for inside MPI it may be stuck for ever; it shares the ownership of its state.
-  std::thread([self] { self->run(); }).detach();
+  std::thread([self] {
+    platform::name_this_thread("dlo-mpi");
+    self->run();
+  }).detach();
   if (!begin->await(deadline, clock, [] {})) {
     return stuck_refusal("MPI_Init_thread");
   }

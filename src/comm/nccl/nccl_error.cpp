@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/codes.h"
+#include "platform/posix/thread_name.h"
 
 namespace dlo::comm {
 
@@ -27,6 +28,7 @@ void end_within_bound(ncclComm_t comm, ncclResult_t (*end)(ncclComm_t)) noexcept
     auto ended = std::make_shared<std::promise<void>>();
     auto done = ended->get_future();
     std::thread([comm, end, ended] {
+      platform::name_this_thread("dlo-nccl-end");
       static_cast<void>(end(comm));
       ended->set_value();
     }).detach();

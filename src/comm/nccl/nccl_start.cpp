@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "comm/nccl/nccl_error.h"
 #include "platform/cuda/cuda_error.h"
+#include "platform/posix/thread_name.h"
 
 namespace dlo::comm {
 
@@ -132,6 +133,7 @@ Result<ncclComm_t> start_nccl(const NcclStartRequest& request, platform::Clock& 
   const auto start = std::make_shared<Start>();
   start->request = request;
   std::thread helper([start] {
+    platform::name_this_thread("dlo-nccl-start");
     run(*start);
     start->done.store(true);
   });

@@ -1,7 +1,6 @@
 #include "platform/cpu/stream_set.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <chrono>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "base/codes.h"
 #include "base/error.h"
 #include "base/thrown_refusal.h"
+#include "platform/posix/thread_name.h"
 
 namespace dlo::platform {
 
@@ -37,7 +37,7 @@ void StreamSet::start(const std::shared_ptr<StreamSet>& self) {
   for (std::size_t i = 0; i < kStreamCount; ++i) {
     const auto kind = static_cast<StreamKind>(i);
     self->streams_[i].thread = std::thread([self, kind] {
-      ::pthread_setname_np(::pthread_self(), fmt::format("dlo-{}", stream_name(kind)).c_str());
+      name_this_thread(fmt::format("dlo-{}", stream_name(kind)));
       current_set = self.get();
       self->run(kind);
     });

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "platform/posix/thread_name.h"
 
 namespace dlo::platform::sim {
 
@@ -35,7 +36,10 @@ SimOutcome SimKernel::run(const std::function<void(int)>& body) {
   }
   std::vector<std::thread> threads;
   for (int rank = 0; rank < settings_.rank_count; ++rank) {
-    threads.emplace_back([this, rank, &body] { run_rank(rank, body); });
+    threads.emplace_back([this, rank, &body] {
+      name_this_thread("dlo-sim");
+      run_rank(rank, body);
+    });
   }
   const int first = pick_runnable();
   ranks_[static_cast<std::size_t>(first)]->baton.release();
