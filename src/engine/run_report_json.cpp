@@ -140,15 +140,30 @@ json resources_to_json(const std::optional<ResourceChange>& change) {
   if (!change) {
     return nullptr;
   }
-  return json{{"before", counts_to_json(change->before)}, {"after", counts_to_json(change->after)}};
+  json object{{"before", counts_to_json(change->before)}, {"after", counts_to_json(change->after)}};
+  // Of all the names only those that a leak's line needs; most reports have none.
+  for (const auto& row : telemetry::resource_rows()) {
+    if (const auto names = telemetry::new_names(row, change->before, change->after);
+        !names.empty()) {
+      object["new"][std::string(row.name)] = names;
+    }
+  }
+  return object;
 }
 
 std::optional<ResourceChange> resources_from_json(const json& object) {
   if (object.is_null()) {
     return std::nullopt;
   }
-  return ResourceChange{counts_from_json(object.at("before")),
+  ResourceChange change{counts_from_json(object.at("before")),
                         counts_from_json(object.at("after"))};
+  const auto named = object.find("new");
+  for (const auto& row : telemetry::resource_rows()) {
+    if (named != object.end() && row.names != nullptr && named->contains(row.name)) {
+      named->at(std::string(row.name)).get_to(change.after.*row.names);
+    }
+  }
+  return change;
 }
 
 json effective_to_json(const EffectiveTransfer& effective) {

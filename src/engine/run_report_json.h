@@ -18,7 +18,8 @@ namespace dlo::engine {
 // binary, so that is a bug.
 [[nodiscard]] RankReport rank_report_from_json(const nlohmann::json& json);
 
-// {"before": {"descriptors": 12, ...}, "after": {...}}; null for none.
+// {"before": {"descriptors": 12, ...}, "after": {...}}, and "new": {"descriptors": ["/out/a"]} when
+// something with a name has grown; null for none.
 [[nodiscard]] nlohmann::json resources_to_json(const std::optional<ResourceChange>& change);
 [[nodiscard]] std::optional<ResourceChange> resources_from_json(const nlohmann::json& object);
 

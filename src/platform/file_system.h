@@ -61,6 +61,8 @@ class FileSystem {
   [[nodiscard]] virtual Result<FileInfo> stat(const Path& path) const = 0;
   // Names in a directory, sorted bytewise, without "." and "..".
   [[nodiscard]] virtual Result<std::vector<std::string>> list(const Path& directory) const = 0;
+  // Where the symlink `path` itself points, existing or not.
+  [[nodiscard]] virtual Result<Path> read_link(const Path& path) const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<MappedFile>> map_read_only(
       const Path& path) const = 0;
   // The whole file; refuses one above `limit_bytes`.

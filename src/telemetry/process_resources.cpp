@@ -1,19 +1,23 @@
 #include "telemetry/process_resources.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 
 #include "base/bytes.h"
+#include "base/codes.h"
 
 namespace dlo::telemetry {
 
 namespace {
 
 using platform::Path;
+using Names = std::vector<std::string>;
 
 constexpr std::uint64_t kProcBytesMax = 16 * kMiB;
 constexpr int kFolderDepthMax = 16;
@@ -23,8 +27,8 @@ constexpr Nanoseconds kSettlePoll = 5 * kMillisecond;
 constexpr std::uint64_t kMappingSlack = 32;
 
 constexpr std::array<ResourceRow, 10> kRows{{
-    {"descriptors", &ProcessResources::descriptors},
-    {"threads", &ProcessResources::threads},
+    {"descriptors", &ProcessResources::descriptors, 0, &ProcessResources::descriptor_names},
+    {"threads", &ProcessResources::threads, 0, &ProcessResources::thread_names},
     {"file_mappings", &ProcessResources::file_mappings},
     {"other_mappings", &ProcessResources::other_mappings, kMappingSlack},
     {"locked_bytes", &ProcessResources::locked_bytes},
@@ -34,6 +38,67 @@ constexpr std::array<ResourceRow, 10> kRows{{
     {"pinned_bytes", &ProcessResources::pinned_bytes},
     {"pageable_bytes", &ProcessResources::pageable_bytes},
 }};
+
+constexpr std::size_t kNamesShown = 5;
+
+// A GPU's driver opens its device nodes and starts its threads lazily, at the first use of whatever
+// needs them, and keeps them for the life of the process: they say when that first use was, not
+// that a run has kept something. What a run holds of a device is in the device's books.
+bool belongs_to_driver(std::string_view link_target) {
+  return link_target.starts_with("/dev/nvidia") || link_target.starts_with("/dev/dri/");
+}
+
+// "cuda-EvtHandlr", "cuda00001400006".
+bool is_thread_of_driver(std::string_view name) {
+  return name.starts_with("cuda");
+}
+
+// Names are whatever somebody chose; reports are text.
+std::string printable(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char letter) { return letter < ' ' || letter > '~'; }, '?');
+  return name;
+}
+
+// The name of each entry of `folder`, as `name_of(path)` says it, but those that `left_out` knows.
+// An entry that has gone since it was listed is held by nobody: the listing's own descriptor is
+// one.
+template <typename NameOf, typename LeftOut>
+Result<Names> names_in(const platform::FileSystem& files, const Path& folder, const NameOf& name_of,
+                       const LeftOut& left_out) {
+  const auto entries = files.list(folder);
+  if (!entries.ok()) {
+    return entries.refusal();
+  }
+  Names names;
+  for (const auto& entry : *entries) {
+    const Result<std::string> name = name_of(folder / entry);
+    if (name.ok() ? !left_out(*name) : name.refusal().code != codes::kFileNotFound) {
+      names.push_back(printable(name.ok() ? *name : "?"));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<Names> names_of_descriptors(const platform::FileSystem& files) {
+  const auto target = [&files](const Path& path) -> Result<std::string> {
+    const auto link = files.read_link(path);
+    return link.ok() ? Result<std::string>(link->string()) : link.refusal();
+  };
+  return names_in(files, "/proc/self/fd", target, belongs_to_driver);
+}
+
+Result<Names> names_of_threads(const platform::FileSystem& files) {
+  const auto name = [&files](const Path& path) {
+    auto text = files.read_text(path / "comm", kProcBytesMax);
+    if (text.ok() && text->ends_with('\n')) {
+      text->pop_back();
+    }
+    return text;
+  };
+  return names_in(files, "/proc/self/task", name, is_thread_of_driver);
+}
 
 template <typename Visit>
 void each_line(std::string_view text, const Visit& visit) {
@@ -74,6 +139,17 @@ void read_locked(std::string_view status, ProcessResources& counted) {
   });
 }
 
+// ": a, b and 3 more", or nothing.
+std::string listed(const Names& names) {
+  const auto shown = std::min(names.size(), kNamesShown);
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(shown);
+  std::string text = names.empty() ? "" : fmt::format(": {}", fmt::join(names.begin(), end, ", "));
+  if (shown < names.size()) {
+    text += fmt::format(" and {} more", names.size() - shown);
+  }
+  return text;
+}
+
 // Files that vanish while the folder is walked are no error: nobody holds them any more.
 std::uint64_t files_below(const platform::FileSystem& files, const Path& folder, int depth) {
   const auto names = files.list(folder);
@@ -101,15 +177,17 @@ Result<ProcessResources> count_resources(const platform::FileSystem& files,
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   ProcessResources counted;
-  const auto descriptors = files.list("/proc/self/fd");
-  const auto threads = files.list("/proc/self/task");
+  auto descriptors = names_of_descriptors(files);
+  auto threads = names_of_threads(files);
   for (const auto* names : {&descriptors, &threads}) {
     if (!names->ok()) {
       return names->refusal();
     }
   }
-  counted.descriptors = descriptors->size();
-  counted.threads = threads->size();
+  counted.descriptor_names = std::move(descriptors).value();
+  counted.thread_names = std::move(threads).value();
+  counted.descriptors = counted.descriptor_names.size();
+  counted.threads = counted.thread_names.size();
   const auto maps = files.read_text("/proc/self/maps", kProcBytesMax);
   const auto status = files.read_text("/proc/self/status", kProcBytesMax);
   for (const auto* text : {&maps, &status}) {
@@ -128,6 +206,12 @@ Result<ProcessResources> count_resources(const platform::FileSystem& files,
 void add_resources(const ProcessResources& more, ProcessResources& resources) {
   for (const auto& row : kRows) {
     resources.*row.figure += more.*row.figure;
+    if (row.names != nullptr) {
+      auto& names = resources.*row.names;
+      const auto& added = more.*row.names;
+      names.insert(names.end(), added.begin(), added.end());
+      std::sort(names.begin(), names.end());
+    }
   }
 }
 
@@ -141,6 +225,17 @@ void add_device_books(const platform::Device& device, ProcessResources& resource
   resources.pageable_bytes += pageable.now_bytes;
 }
 
+Names new_names(const ResourceRow& row, const ProcessResources& before,
+                const ProcessResources& after) {
+  Names found;
+  if (row.names != nullptr && after.*row.figure > before.*row.figure) {
+    const auto& was = before.*row.names;
+    const auto& is = after.*row.names;
+    std::set_difference(is.begin(), is.end(), was.begin(), was.end(), std::back_inserter(found));
+  }
+  return found;
+}
+
 std::vector<std::string> grown_resources(const ProcessResources& before,
                                          const ProcessResources& after) {
   std::vector<std::string> lines;
@@ -148,7 +243,8 @@ std::vector<std::string> grown_resources(const ProcessResources& before,
     const auto was = before.*row.figure;
     const auto is = after.*row.figure;
     if (is > was + row.slack) {
-      lines.push_back(fmt::format("{}: {} before, {} after", row.name, was, is));
+      lines.push_back(fmt::format("{}: {} before, {} after{}", row.name, was, is,
+                                  listed(new_names(row, before, after))));
     }
   }
   return lines;

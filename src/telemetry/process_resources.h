@@ -2,8 +2,10 @@
 // mappings, locked memory, temporary files, and what the device's books still list; and the
 // comparison of two counts. Must not own: verdicts on a run (harness), or limits.
 // A count is of the whole process: ranks that share one are counted together, while all of them
-// rest. Threading: any thread; one count at a time, because counting opens a descriptor.
-// Failure: a kernel without /proc is a refusal.
+// rest. What a GPU's driver opens at its first use and keeps for the life of the process is
+// nobody's to give back and is left out: descriptors of its device nodes, threads under its own
+// name. Threading: any thread; one count at a time, because counting opens a descriptor. Failure: a
+// kernel without /proc is a refusal.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,10 @@ struct ProcessResources {
   std::uint64_t device_bytes = 0;
   std::uint64_t pinned_bytes = 0;
   std::uint64_t pageable_bytes = 0;
+  // What the first two figures count, one by one and sorted, so that a leak's line can name it.
+  std::vector<std::string> descriptor_names =
+      {};                                      // "/out/a", "socket:[17]", "/memfd:dlo (deleted)"
+  std::vector<std::string> thread_names = {};  // "dlo", "dlo-mpi"
 
   friend bool operator==(const ProcessResources&, const ProcessResources&) = default;
 };
@@ -39,6 +45,8 @@ struct ResourceRow {
   std::uint64_t ProcessResources::*figure;
   // Growth up to this is no leak: what the C library and libtorch keep and give back as they like.
   std::uint64_t slack = 0;
+  // Null where things have no names.
+  std::vector<std::string> ProcessResources::*names = nullptr;
 };
 
 // Every figure, in the order of the struct.
@@ -49,14 +57,19 @@ struct ResourceRow {
 [[nodiscard]] Result<ProcessResources> count_resources(
     const platform::FileSystem& files, const std::vector<platform::Path>& temporary_folders);
 
-// Adds every figure of `more`.
+// Adds every figure of `more`, and its names.
 void add_resources(const ProcessResources& more, ProcessResources& resources);
 
 // Enters what `device` still lists.
 void add_device_books(const platform::Device& device, ProcessResources& resources);
 
-// One line for each figure above its slack, "descriptors: 12 before, 13 after"; empty: nothing has
-// leaked.
+// What `after` has more often than `before`, of a figure that has grown; empty where nobody knows.
+[[nodiscard]] std::vector<std::string> new_names(const ResourceRow& row,
+                                                 const ProcessResources& before,
+                                                 const ProcessResources& after);
+
+// One line for each figure above its slack, "descriptors: 12 before, 13 after: /out/a", with the
+// first few of the new names; empty: nothing has leaked.
 [[nodiscard]] std::vector<std::string> grown_resources(const ProcessResources& before,
                                                        const ProcessResources& after);
 

@@ -245,6 +245,21 @@ Result<std::vector<std::string>> MemoryFileSystem::list(const Path& directory) c
   return std::vector<std::string>(names.begin(), names.end());
 }
 
+Result<Path> MemoryFileSystem::read_link(const Path& path) const {
+  const std::lock_guard lock(mutex_);
+  const Path whole = node_path(path);
+  const auto folder = resolve(whole.parent_path());
+  if (!folder.ok()) {
+    return folder.refusal();
+  }
+  const Path resolved = *folder / whole.filename();
+  if (const auto link = symlinks_.find(resolved); link != symlinks_.end()) {
+    return link->second;
+  }
+  const bool is_there = files_.contains(resolved) || is_directory(resolved);
+  return is_there ? unreadable("EINVAL", path) : no_such_file(path);
+}
+
 Result<std::unique_ptr<platform::MappedFile>> MemoryFileSystem::map_read_only(
     const Path& path) const {
   const std::lock_guard lock(mutex_);

@@ -46,6 +46,7 @@ class MemoryFileSystem : public platform::FileSystem {
 
   [[nodiscard]] Result<platform::FileInfo> stat(const Path& path) const override;
   [[nodiscard]] Result<std::vector<std::string>> list(const Path& directory) const override;
+  [[nodiscard]] Result<Path> read_link(const Path& path) const override;
   [[nodiscard]] Result<std::unique_ptr<platform::MappedFile>> map_read_only(
       const Path& path) const override;
   [[nodiscard]] Result<std::string> read_text(const Path& path,

@@ -51,6 +51,12 @@ Result<std::vector<std::string>> FaultingFileSystem::list(const Path& directory)
   return status.ok() ? inner_->list(directory) : Result<std::vector<std::string>>(status.refusal());
 }
 
+// A look at a name, as stat is.
+Result<Path> FaultingFileSystem::read_link(const Path& path) const {
+  const auto status = strike(SeamCall::kFileStat, path, file_role(path));
+  return status.ok() ? inner_->read_link(path) : Result<Path>(status.refusal());
+}
+
 Result<std::unique_ptr<MappedFile>> FaultingFileSystem::map_read_only(const Path& path) const {
   hold_up();
   const auto status = strike(SeamCall::kFileMap, path, file_role(path));

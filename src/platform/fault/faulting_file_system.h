@@ -23,6 +23,7 @@ class FaultingFileSystem : public FileSystem {
 
   [[nodiscard]] Result<FileInfo> stat(const Path& path) const override;
   [[nodiscard]] Result<std::vector<std::string>> list(const Path& directory) const override;
+  [[nodiscard]] Result<Path> read_link(const Path& path) const override;
   [[nodiscard]] Result<std::unique_ptr<MappedFile>> map_read_only(const Path& path) const override;
   [[nodiscard]] Result<std::string> read_text(const Path& path,
                                               std::uint64_t limit_bytes) const override;

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <utility>
 
 #include "base/codes.h"
@@ -107,6 +109,15 @@ Result<std::vector<std::string>> PosixFileSystem::list(const Path& directory) co
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+Result<Path> PosixFileSystem::read_link(const Path& path) const {
+  std::array<char, PATH_MAX> target{};
+  const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+  if (length < 0) {
+    return file_refusal(codes::kFileUnreadable, "read the link", path, errno);
+  }
+  return Path(std::string(target.data(), static_cast<std::size_t>(length)));
 }
 
 Result<std::unique_ptr<MappedFile>> PosixFileSystem::map_read_only(const Path& path) const {

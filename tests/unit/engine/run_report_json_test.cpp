@@ -51,6 +51,21 @@ RankReport full_report() {
   return report;
 }
 
+TEST(RunReportJson, NamesOfWhatHasGrown_ReachTheRankThatJudges) {
+  ResourceChange change;
+  change.before.descriptors = 1;
+  change.before.descriptor_names = {"/dev/null"};
+  change.after.descriptors = 2;
+  change.after.descriptor_names = {"/dev/null", "/out/a"};
+  const auto json = resources_to_json(change);
+  EXPECT_EQ(json.at("new").dump(), R"({"descriptors":["/out/a"]})");
+  const auto back = resources_from_json(json);
+  EXPECT_EQ(telemetry::grown_resources(back->before, back->after),
+            telemetry::grown_resources(change.before, change.after));
+  change.after = change.before;
+  EXPECT_FALSE(resources_to_json(change).contains("new"));
+}
+
 TEST(RunReportJson, RankReport_RoundTrips) {
   const auto json = rank_report_to_json(full_report());
   const auto back = rank_report_from_json(json);

@@ -35,6 +35,8 @@ engine::RunReport torn_report(const std::string& own_code) {
   report.own->resources = engine::ResourceChange{};
   report.own->resources->before.threads = 2;
   report.own->resources->after.threads = 3;
+  report.own->resources->before.thread_names = {"dlo", "dlo-mpi"};
+  report.own->resources->after.thread_names = {"dlo", "dlo-mpi", "dlo-release"};
   return report;
 }
 
@@ -67,8 +69,10 @@ TEST_F(VerdictLogTest, RankThatDidItsWork_RunsThoughTheJobBroke) {
   EXPECT_EQ(verdict.endings[0].outputs[0].request, 7U);
   EXPECT_EQ(verdict.endings[0].outputs[0].sha256, "digest");
   EXPECT_EQ(verdict.endings[0].leaks,
-            std::vector<std::string>{"rank 0: leaked threads: 2 before, 3 after"});
+            std::vector<std::string>{"rank 0: leaked threads: 2 before, 3 after: dlo-release"});
   EXPECT_EQ(verdict.endings[0].resources->after.threads, 3U);
+  EXPECT_EQ(verdict.endings[0].resources->after.thread_names,
+            std::vector<std::string>{"dlo-release"});
 }
 
 TEST_F(VerdictLogTest, RankThatFailed_HasItsOwnWords) {

@@ -86,6 +86,8 @@ TEST_F(FaultingFilesTest, EachCallOfAFileSystem_FailsByItsNaturalCodeAndDoesNoth
   using Files = FaultingFileSystem;
   EXPECT_EQ(code_of(SeamCall::kFileStat, [](Files& f) { return f.stat("/in/a.json"); }),
             codes::kFileUnreadable);
+  EXPECT_EQ(code_of(SeamCall::kFileStat, [](Files& f) { return f.read_link("/in/a.json"); }),
+            codes::kFileUnreadable);
   EXPECT_EQ(code_of(SeamCall::kFileList, [](Files& f) { return f.list("/in"); }),
             codes::kFileUnreadable);
   EXPECT_EQ(code_of(SeamCall::kFileMap, [](Files& f) { return f.map_read_only("/in/a.json"); }),

@@ -151,6 +151,18 @@ TEST_F(PosixFileSystemTest, List_IsSortedBytewise) {
   EXPECT_EQ(*files_.list(folder_), (std::vector<std::string>{"B", "a", "b"}));
 }
 
+TEST_F(PosixFileSystemTest, Link_SaysItsTargetWhetherItIsThereOrNot) {
+  std::filesystem::create_symlink("none", folder_ / "link");
+  EXPECT_EQ(*files_.read_link(folder_ / "link"), Path("none"));
+  const Path target = folder_ / std::string(200, 'x') / std::string(200, 'y');
+  std::filesystem::create_symlink(target, folder_ / "long");
+  EXPECT_EQ(*files_.read_link(folder_ / "long"), target);
+  const Path plain = write("plain", "");
+  expect_refusal(files_.read_link(plain), codes::kFileUnreadable, "EINVAL", plain);
+  expect_refusal(files_.read_link(folder_ / "gone"), codes::kFileNotFound, "ENOENT",
+                 folder_ / "gone");
+}
+
 TEST_F(PosixFileSystemTest, RemoveTree_UnlinksLinksWithoutFollowing) {
   const Path kept = write("kept", "x");
   ASSERT_TRUE(files_.make_directories(folder_ / "tree/deep").ok());
