@@ -3,7 +3,8 @@
 // relied on for that: it may itself be held up inside a driver's call that waits for the stream
 // which waits for the peer. Again and again, because a write that a peer has queued may undo one.
 // Must not own: what is released. Threading: made and destroyed by one thread; the release runs on
-// the watch's own and must not block. Failure: a release that throws ends the process.
+// the watch's own, and the destructor waits for it: it must come back by itself. Failure: a release
+// that throws ends the process.
 #pragma once
 
 #include <condition_variable>

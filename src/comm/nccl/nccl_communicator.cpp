@@ -8,21 +8,33 @@
 
 namespace dlo::comm {
 
-NcclCommunicator::NcclCommunicator(ncclComm_t comm, NcclMember member, const FailureSignal& signal)
-    : comm_(comm), member_(std::move(member)), signal_(signal) {}
+namespace {
+
+// An AllGather is enqueued within milliseconds. One that takes this long is held up behind a kernel
+// that waits for the dead peer, and nothing but the abort ends that kernel.
+constexpr Nanoseconds kHeldUp = 2 * kSecond;
+
+}  // namespace
+
+NcclCommunicator::NcclCommunicator(ncclComm_t comm, NcclMember member, const FailureSignal& signal,
+                                   platform::Clock& clock)
+    : comm_(comm), member_(std::move(member)), signal_(signal), ended_(clock, kHeldUp) {
+  watch_.emplace(signal_, [this] {
+    static_cast<void>(ended_.try_end([this] { end_within_bound(comm_, &ncclCommAbort); }));
+  });
+}
 
 NcclCommunicator::~NcclCommunicator() {
+  watch_.reset();  // waits for an abort of its own no longer than that is bounded
   if (signal_.poll()) {
     abort();
-  } else if (!std::exchange(aborted_, true)) {
-    end_within_bound(comm_, &ncclCommDestroy);
+  } else {
+    ended_.end([this] { end_within_bound(comm_, &ncclCommDestroy); });
   }
 }
 
 void NcclCommunicator::abort() noexcept {
-  if (!std::exchange(aborted_, true)) {
-    end_within_bound(comm_, &ncclCommAbort);
-  }
+  ended_.end([this] { end_within_bound(comm_, &ncclCommAbort); });
 }
 
 void NcclCommunicator::all_gather(platform::Device& device, platform::StreamKind stream,
@@ -41,13 +53,20 @@ void NcclCommunicator::all_gather(platform::Device& device, platform::StreamKind
 }
 
 void NcclCommunicator::gather_now(cudaStream_t stream, DeviceSpan input, DeviceSpan output) {
-  if (aborted_) {
+  std::optional<Refusal> refused;
+  const bool whole = ended_.use([&] {
+    const auto status =
+        ncclAllGather(input.data, output.data, input.bytes, ncclUint8, comm_, stream);
+    if (status != ncclSuccess && !ended_.ended()) {
+      refused = nccl_refusal(status, comm_, "an AllGather was not enqueued", member_.where);
+    }
+  });
+  if (!whole) {
     throw RunError(refuse(codes::kCollectiveFailed, "the communicator was aborted", member_.where,
                           "see the log of this rank"));
   }
-  const auto status = ncclAllGather(input.data, output.data, input.bytes, ncclUint8, comm_, stream);
-  if (status != ncclSuccess) {
-    throw RunError(nccl_refusal(status, comm_, "an AllGather was not enqueued", member_.where));
+  if (refused) {
+    throw RunError(*refused);
   }
 }
 

@@ -3,14 +3,19 @@
 // Threading: launching thread.
 // Failure: as comm/communicator.h. NCCL notices neither a dead nor a missing peer by itself: host
 // waits on the device do, by deadline or by the failure signal; after that the communicator is
-// aborted, which ends its kernels.
+// aborted, which ends its kernels. The launching thread may itself be held up in a driver's call
+// behind such a kernel (a module that is loaded lazily, a launch queue that is full): a thread of
+// the communicator's own aborts as soon as the failure signal stands.
 #pragma once
 
 #include <nccl.h>
 
+#include <optional>
 #include <string>
 
 #include "comm/communicator.h"
+#include "comm/end_once.h"
+#include "comm/release_watch.h"
 #include "platform/clock.h"
 
 namespace dlo::comm {
@@ -23,8 +28,9 @@ struct NcclMember {
 
 class NcclCommunicator : public Communicator {
  public:
-  // Takes `comm`. `signal` outlives the communicator.
-  NcclCommunicator(ncclComm_t comm, NcclMember member, const FailureSignal& signal);
+  // Takes `comm`. `signal` and `clock` outlive the communicator.
+  NcclCommunicator(ncclComm_t comm, NcclMember member, const FailureSignal& signal,
+                   platform::Clock& clock);
   // Destroys the communicator, or aborts it when a failure stands. Never blocks for ever: past a
   // bound it leaves the communicator to itself.
   ~NcclCommunicator() override;
@@ -43,7 +49,8 @@ class NcclCommunicator : public Communicator {
   ncclComm_t comm_;
   NcclMember member_;
   const FailureSignal& signal_;
-  bool aborted_ = false;
+  EndOnce ended_;
+  std::optional<ReleaseWatch> watch_;  // last: it uses all of the above
 };
 
 }  // namespace dlo::comm

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Communicator>> NcclWorld::make_communicator(
   std::unique_ptr<Communicator> communicator;
   if (started.ok()) {
     communicator = std::make_unique<NcclCommunicator>(
-        *started, NcclMember{control.rank(), control.size(), where}, failure_signal());
+        *started, NcclMember{control.rank(), control.size(), where}, failure_signal(), clock_);
   }
   const Status mine = started.ok() ? Status{} : Status(started.refusal());
   if (auto agreed = vote(control, "nccl start", mine, deadline); !agreed.ok()) {
