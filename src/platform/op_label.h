@@ -25,7 +25,8 @@ enum class Site : std::uint8_t {
   kLandedWait,         // comm waits for the landed event
   kInputFreeRecord,    // gather has read its input slot: recorded on comm
   kInputFreeWait,      // copy waits before it overwrites an input slot
-  kPack,               // mapped weights into a staging chunk, on the pack stream
+  kPack,               // mapped weights into a staging chunk, on the pack stream: the chunk is
+                       // finished, the next one begun; without a chunk: a block's first one begun
   kPackedRecord,       // chunk is packed: recorded on pack
   kPackedWait,         // copy waits for the packed event
   kStagingFreeRecord,  // chunk has been copied: recorded on copy

@@ -3,6 +3,7 @@
 // Threading: the rank's thread, under the kernel's baton.
 #pragma once
 
+#include <bit>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,15 +21,24 @@
 
 namespace dlo::engine {
 
-// Runs every task on the calling thread: the pack stream's, whose time is simulated as a whole.
+// Runs every task on the calling thread: the pack stream's, whose time is simulated as a whole. One
+// half of a batch when it is started, as workers would that are quick, and the rest when it is
+// finished; a single task now there and now here, in a sequence that no ring repeats.
 class InlineExecutor final : public platform::Executor {
  public:
   [[nodiscard]] std::size_t worker_count() const override { return 1; }
-  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& task) override {
-    for (std::size_t i = 0; i < count; ++i) {
-      task(i);
-    }
+  void start(platform::Batch& batch) override {
+    batch.books = {};
+    const bool more_early = std::popcount(started_++) % 2 == 1;  // Thue-Morse
+    batch.run_below((batch.count + (more_early ? 1U : 0U)) / 2);
   }
+  void finish(platform::Batch& batch) override {
+    batch.run_below(batch.count);
+    batch.rethrow();
+  }
+
+ private:
+  std::uint32_t started_ = 0;
 };
 
 class SimulatedRank {

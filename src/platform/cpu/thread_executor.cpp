@@ -14,20 +14,6 @@ std::size_t resolve(std::size_t workers) {
   return workers != 0 ? workers : std::max<std::size_t>(1, std::thread::hardware_concurrency());
 }
 
-void run_inline(std::size_t count, const std::function<void(std::size_t)>& task) {
-  std::exception_ptr failure;
-  for (std::size_t i = 0; i < count; ++i) {
-    try {
-      task(i);
-    } catch (...) {
-      failure = failure ? failure : std::current_exception();
-    }
-  }
-  if (failure) {
-    std::rethrow_exception(failure);
-  }
-}
-
 }  // namespace
 
 ThreadExecutor::ThreadExecutor(std::size_t workers) {
@@ -43,7 +29,7 @@ ThreadExecutor::~ThreadExecutor() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  started_.notify_all();
   for (std::thread& thread : threads_) {
     thread.join();
   }
@@ -53,58 +39,70 @@ std::size_t ThreadExecutor::worker_count() const {
   return threads_.size() + 1;
 }
 
-void ThreadExecutor::parallel_for(std::size_t count, const std::function<void(std::size_t)>& task) {
-  if (running_executor == this || threads_.empty()) {
-    run_inline(count, task);
-    return;
+void ThreadExecutor::start(Batch& batch) {
+  batch.books = {};
+  if (batch.count == 0 || threads_.empty() || running_executor == this) {
+    return;  // finish() runs what there is
   }
-  const std::lock_guard turn(turn_);
+  {
+    const std::lock_guard lock(mutex_);
+    Batch** last = &first_;
+    while (*last != nullptr) {
+      last = &(*last)->books.later;
+    }
+    *last = &batch;
+  }
+  started_.notify_all();
+}
+
+void ThreadExecutor::finish(Batch& batch) {
   std::unique_lock lock(mutex_);
-  task_ = &task;
-  count_ = count;
-  next_ = 0;
-  done_ = 0;
-  failure_ = nullptr;
-  changed_.notify_all();
-  run_tasks(lock);
-  changed_.wait(lock, [this] { return done_ == count_; });
-  task_ = nullptr;
-  if (failure_) {
-    std::rethrow_exception(std::exchange(failure_, nullptr));
+  while (batch.books.next < batch.count) {
+    run_next(batch, lock);
   }
+  ended_.wait(lock, [&batch] { return batch.books.done == batch.count; });
+  lock.unlock();
+  batch.rethrow();
 }
 
 void ThreadExecutor::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || (task_ != nullptr && next_ < count_); });
+    started_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
     if (stopping_) {
       return;
     }
-    run_tasks(lock);
+    run_next(*first_, lock);
   }
 }
 
-void ThreadExecutor::run_tasks(std::unique_lock<std::mutex>& lock) {
-  while (task_ != nullptr && next_ < count_) {
-    const std::size_t index = next_++;
-    const auto& task = *task_;
-    lock.unlock();
-    std::exception_ptr failure;
-    const void* const outer = std::exchange(running_executor, this);
-    try {
-      task(index);
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    running_executor = outer;
-    lock.lock();
-    if (failure && (!failure_ || index < failed_index_)) {
-      failure_ = failure;
-      failed_index_ = index;
-    }
-    if (++done_ == count_) {
-      changed_.notify_all();
+void ThreadExecutor::run_next(Batch& batch, std::unique_lock<std::mutex>& lock) {
+  const std::size_t index = batch.books.next++;
+  if (batch.books.next == batch.count) {
+    take_out(batch);
+  }
+  const auto& task = *batch.task;
+  lock.unlock();
+  std::exception_ptr failed;
+  const void* const outer = std::exchange(running_executor, this);
+  try {
+    task(index);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  running_executor = outer;
+  lock.lock();
+  batch.end_task(index, std::move(failed));
+  if (batch.books.done == batch.count) {
+    ended_.notify_all();  // from here on the batch may be gone
+  }
+}
+
+void ThreadExecutor::take_out(const Batch& batch) {
+  for (Batch** at = &first_; *at != nullptr; at = &(*at)->books.later) {
+    if (*at == &batch) {
+      *at = batch.books.later;
+      return;
     }
   }
 }

@@ -46,7 +46,7 @@ enum class SeamCall : std::uint8_t {
   kFileRemoveTree,
   kFileSyncDirectory,
   kFileFreeBytes,
-  kSubmit,  // an executor refuses a parallel_for
+  kSubmit,  // an executor refuses a batch
   kTask,    // one of its tasks throws
   kClock,   // a reading after which the clock is an hour ahead
 };

@@ -1,8 +1,10 @@
 // Owns: what unit tests of a StagedTransfer share. StagedBlocks: blocks of bytes that "lie in
 // mapped files", two runs each with padding behind them, their sources, and staging chunks.
-// NotingExecutor: which threads packed. Must not own: devices or expectations.
+// NotingExecutor: which threads packed, and how many pieces. Must not own: devices or expectations.
 #pragma once
 
+#include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -15,29 +17,54 @@
 
 namespace dlo::test {
 
-// Notes the threads that its tasks run on, and lets the caller help as ThreadExecutor does.
+// Notes the threads that its tasks run on and how many have ended, and lets the caller help as
+// ThreadExecutor does.
 class NotingExecutor final : public platform::Executor {
  public:
   explicit NotingExecutor(std::size_t workers) : threads_(workers) {}
   [[nodiscard]] std::size_t worker_count() const override { return threads_.worker_count(); }
-  void parallel_for(std::size_t count, const std::function<void(std::size_t)>& task) override {
-    threads_.parallel_for(count, [&](std::size_t index) {
-      {
-        const std::lock_guard lock(mutex_);
-        seen_.insert(std::this_thread::get_id());
-      }
+  void start(platform::Batch& batch) override {
+    const std::lock_guard lock(mutex_);
+    auto& noted = noted_[&batch];
+    noted.task = [this, &task = *batch.task](std::size_t index) {
+      note_thread();
       task(index);
-    });
+      ended_.fetch_add(1);
+    };
+    noted.batch = {&noted.task, batch.count, {}};
+    threads_.start(noted.batch);
+  }
+  void finish(platform::Batch& batch) override {
+    threads_.finish(noted_of(batch));
+    const std::lock_guard lock(mutex_);
+    noted_.erase(&batch);
   }
   [[nodiscard]] std::set<std::thread::id> seen() {
     const std::lock_guard lock(mutex_);
     return seen_;
   }
+  [[nodiscard]] std::size_t ended() const { return ended_.load(); }
 
  private:
-  platform::ThreadExecutor threads_;
+  struct Noted {
+    std::function<void(std::size_t)> task;
+    platform::Batch batch;
+  };
+
+  void note_thread() {
+    const std::lock_guard lock(mutex_);
+    seen_.insert(std::this_thread::get_id());
+  }
+  [[nodiscard]] platform::Batch& noted_of(const platform::Batch& batch) {
+    const std::lock_guard lock(mutex_);
+    return noted_.at(&batch).batch;
+  }
+
   std::mutex mutex_;
+  std::map<const platform::Batch*, Noted> noted_;
   std::set<std::thread::id> seen_;
+  std::atomic<std::size_t> ended_{0};
+  platform::ThreadExecutor threads_;
 };
 
 class StagedBlocks {
@@ -93,7 +120,6 @@ class StagedBlocks {
   }
 
   SoundTensors tensors;
-  std::shared_ptr<hot_path::ChunkPacker> packer;
 
  private:
   static constexpr std::uint64_t kPadding = 100;
@@ -103,6 +129,11 @@ class StagedBlocks {
   std::uint64_t chunk_bytes_;
   std::size_t chunk_count_;
   std::unique_ptr<platform::HostBuffer> staging_;
+
+ public:
+  // Goes first: what a failed load left begun is at the files and the staging. Workers that one may
+  // have been left to outlive it.
+  std::shared_ptr<hot_path::ChunkPacker> packer;
 };
 
 }  // namespace dlo::test

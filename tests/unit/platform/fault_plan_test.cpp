@@ -153,6 +153,22 @@ TEST(FaultingExecutor, OneTaskThrows_TheOthersRun) {
   EXPECT_EQ(ran.load(), 2);
 }
 
+TEST(FaultingExecutor, TaskOfABatchThrows_ItsFinishSaysSoAndNotItsStart) {
+  const auto plan = plan_of(SeamCall::kTask, 4);
+  FaultInjector injector(plan, 0);
+  ThreadExecutor threads(2);
+  FaultingExecutor executor(threads, injector);
+  std::atomic<int> ran{0};
+  const std::function<void(std::size_t)> task = [&ran](std::size_t) { ++ran; };
+  Batch sound{&task, 3, {}};
+  Batch failing{&task, 3, {}};
+  executor.start(sound);
+  executor.start(failing);
+  executor.finish(sound);
+  EXPECT_THROW(executor.finish(failing), RunError);
+  EXPECT_EQ(ran.load(), 5);
+}
+
 class FaultingDeviceTest : public testing::Test {
  protected:
   SteadyClock clock_;
