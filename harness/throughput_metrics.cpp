@@ -55,8 +55,9 @@ constexpr std::array kArmDefinitions{
     MetricDefinition{"launch_p50_us", "host launch", "us",
                      "Host time of launching a block's compute, likewise."},
     MetricDefinition{"host_pack_s", "host pack", "s",
-                     "Time of the pack stream in a forward, which fills staging chunks from mapped "
-                     "files; 0 where nothing is staged."},
+                     "Time that host functions of the pack stream run in a forward: each has a "
+                     "staging chunk begun from mapped files and helps until the one before is "
+                     "full. Between them the packing threads go on. 0 where nothing is staged."},
     MetricDefinition{
         "pack_copy_share_percent", "share of pack and copy", "%",
         "Time that a bare loop of packing and copying needs for the bytes of a forward "

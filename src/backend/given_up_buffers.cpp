@@ -1,6 +1,8 @@
 #include "backend/given_up_buffers.h"
 
 #include <mutex>
+#include <new>
+#include <utility>
 #include <vector>
 
 namespace dlo::backend {
@@ -29,6 +31,11 @@ void give_up(std::unique_ptr<platform::DeviceBuffer> buffer) noexcept {
 
 void give_up(std::unique_ptr<platform::HostBuffer> buffer) noexcept {
   keep(std::move(buffer));
+}
+
+void give_up(std::shared_ptr<hot_path::ChunkPacker> packer) noexcept {
+  using Holder = std::shared_ptr<hot_path::ChunkPacker>;
+  keep(std::unique_ptr<Holder>(new (std::nothrow) Holder(std::move(packer))));
 }
 
 }  // namespace dlo::backend

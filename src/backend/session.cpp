@@ -290,16 +290,19 @@ bool Session::drain() {
       device.clock().sleep(kDrainPoll);
     }
   }
-  return true;
+  // A failed device drops queued packing, which leaves workers at what was begun.
+  return packer_ == nullptr || packer_->await_quiet(device.clock(), bound);
 }
 
 void Session::abandon_buffers() noexcept {
-  abandoned_ = true;
   if (host_store_) {
     host_store_->abandon();
   }
   if (staging_store_) {
     staging_store_->abandon();
+  }
+  if (packer_ != nullptr) {
+    give_up(std::move(packer_));
   }
   if (resident_group_) {
     resident_group_->abandon();
@@ -330,6 +333,9 @@ void Session::end_hot_path() noexcept {
   chains_.clear();
   transfer_.reset();
   slots_.reset();
+  if (packer_ != nullptr) {
+    packer_->settle();
+  }
 }
 
 void Session::free_buffers() noexcept {
@@ -339,7 +345,7 @@ void Session::free_buffers() noexcept {
   device_store_.reset();
   host_store_.reset();
   staging_store_.reset();
-  if (packer_ != nullptr && !abandoned_) {
+  if (packer_ != nullptr) {
     for (const auto& ring : plan_.rings) {
       for (const auto& block : placement_.dits[ring.dit].blocks) {
         for (const auto& tensor : block.spec->tensors) {

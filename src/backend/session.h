@@ -50,10 +50,11 @@ class Session {
   [[nodiscard]] Status load_residents();
   [[nodiscard]] Status drop_residents();
 
-  // True when no stream can touch our buffers any more; false past the deadline.
+  // True when no stream and no packing thread can touch our buffers any more; false past the
+  // deadline.
   [[nodiscard]] bool drain();
 
-  // Gives up buffers that a stream may still touch.
+  // Gives up buffers that a stream or a packing thread may still touch.
   void abandon_buffers() noexcept;
 
   // After commit(): every block is at its placeholder again.
@@ -94,9 +95,9 @@ class Session {
   BackendRequest request_;
   PlacementPlan placement_;
   TransferPlan plan_;
-  std::optional<HostStore> host_store_;        // unless blocks stay in mapped files
-  std::optional<StagingStore> staging_store_;  // when they do
-  std::shared_ptr<hot_path::ChunkPacker> packer_;
+  std::optional<HostStore> host_store_;            // unless blocks stay in mapped files
+  std::optional<StagingStore> staging_store_;      // when they do
+  std::shared_ptr<hot_path::ChunkPacker> packer_;  // likewise; null once it was given up
   std::optional<DeviceStore> device_store_;
   std::optional<hot_path::SlotPool> slots_;
   std::unique_ptr<hot_path::BlockTransfer> transfer_;
@@ -105,7 +106,6 @@ class Session {
   std::optional<ResidentGroup> resident_group_;              // when blocks are resident for a stage
   std::vector<platform::EventId> drained_;                   // one a stream
   bool committed_ = false;
-  bool abandoned_ = false;
   Traffic past_repair_traffic_;
   std::uint64_t past_repair_count_ = 0;
   std::uint64_t past_stage_count_ = 0;

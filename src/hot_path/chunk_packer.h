@@ -1,19 +1,25 @@
 // Owns: ChunkPacker, which fills staging chunks from the mapped sources of blocks, on the pack
-// stream's thread and with the help of an executor's workers.
+// stream's thread and with the help of an executor's workers. Two chunks are under way at once, so
+// that the workers go on with the next one while the stream is on its way from one to the other.
 // Must not own: staging memory (backend), the order of chunks (staged_transfer.h), the mapping.
-// Threading: pack() is called by one thread at a time, the pack stream's; cancel() by any.
-// Allocates nothing after construction. Failure: pack() throws RunError mapping_truncated when a
-// source shrank under it, or what the executor throws; as a stream's task it thereby fails the
-// device.
+// Threading: begin(), finish() and finish_begun() are called by one thread at a time, the pack
+// stream's; settle() by any once that stream is idle; cancel() and await_quiet() by any.
+// Allocates nothing after construction. Failure: finish() throws RunError mapping_truncated when a
+// source shrank, and both what the executor throws; as a stream's task they fail the device.
+// A failed device drops what its pack stream had queued, so that a chunk may stay begun: workers
+// are at the mapping and the staging ring until settle() has returned.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <vector>
 
+#include "base/deadline.h"
 #include "contracts/block_layout.h"
 #include "contracts/host_tensors.h"
 #include "hot_path/pack_table.h"
+#include "platform/clock.h"
 #include "platform/executor.h"
 
 namespace dlo::hot_path {
@@ -38,28 +44,50 @@ class ChunkPacker {
     ByteSpan destination;  // as long as the chunk
   };
 
-  // `tensors` and `workers` outlive every call of pack(); `workers` may be null: the pack
-  // stream's thread then packs alone.
+  // `tensors` and `workers` outlive the packer, or its settle(); `workers` may be null: the pack
+  // stream's thread then packs alone, in finish().
   ChunkPacker(StagedSources sources, const contracts::HostTensors& tensors,
               platform::Executor* workers);
+  ~ChunkPacker() { settle(); }
   ChunkPacker(const ChunkPacker&) = delete;
   ChunkPacker& operator=(const ChunkPacker&) = delete;
 
   [[nodiscard]] const StagedSources& sources() const { return sources_; }
 
-  void pack(const Job& job);
-  // Jobs still to come return at once, and one that runs ends after the piece it is at. What they
-  // would read may go once the pack stream is idle, not before.
+  // Hands the job to the workers, without waiting for any. When it throws, the job is not begun.
+  // Precondition: at most one other job is begun and not finished.
+  void begin(const Job& job);
+  // Helps with the job that was begun first of those that are not finished, and returns when it is
+  // done. When it throws, the job is finished all the same. Precondition: there is one.
+  void finish();
+  // Finishes what a load that was cut short had begun, if it did.
+  void finish_begun();
+
+  // Jobs still to come return at once, and one that runs ends after the piece it is at.
   void cancel() noexcept { cancelled_.store(true); }
+  // Cancels, and waits until no piece is being packed, as none will be from then on; false past the
+  // deadline, which a source that cannot be read may bring. settle() then does not wait for one.
+  [[nodiscard]] bool await_quiet(platform::Clock& clock, Deadline deadline);
+  // Cancels, and finishes what was begun: from here on nothing is read or written for this packer,
+  // and its executor may go.
+  void settle() noexcept;
 
  private:
-  void pack_piece(std::size_t piece) const;
+  struct Begun {
+    Job job;
+    std::function<void(std::size_t)> pack_piece;  // made once: handing it out allocates nothing
+    platform::Batch batch;
+  };
+
+  void pack_piece(const Job& job, std::size_t piece);
 
   StagedSources sources_;
   const contracts::HostTensors& tensors_;
   platform::Executor* workers_;
-  std::function<void(std::size_t)> piece_task_;  // made once: handing it out allocates nothing
-  Job job_;
+  std::array<Begun, 2> jobs_;
+  std::uint64_t begun_ = 0;
+  std::uint64_t finished_ = 0;
+  std::atomic<std::uint32_t> packing_{0};
   std::atomic<bool> cancelled_{false};
 };
 

@@ -16,7 +16,8 @@ StagedTransfer::StagedTransfer(platform::Device& device, std::shared_ptr<ChunkPa
       pinned_(staging.pinned),
       timeout_(staging.timeout),
       packer_(std::move(packer)) {
-  require(!staging.chunks.empty(), "a staged transfer needs at least one staging chunk");
+  // With one, packing chunk c + 1 would wait for a copy of chunk c that is issued behind it.
+  require(staging.chunks.size() >= 2, "a staged transfer needs at least two staging chunks");
   for (const auto& span : staging.chunks) {
     staging_.push_back(StagingChunk{span, device.create_event(), device.create_event()});
   }
@@ -39,30 +40,67 @@ void StagedTransfer::await_packed(const StagingChunk& staging, const OpLabel& la
   }
 }
 
+OpLabel StagedTransfer::label_at(const BlockLoad& load, Site site, const ChunkPlace& at) {
+  auto label = load.label(site, static_cast<std::int32_t>(at.chunk));
+  label.slot = static_cast<std::int32_t>(at.index);
+  return label;
+}
+
+ChunkPacker::Job StagedTransfer::claim(const BlockLoad& load, const ChunkPlace& at) {
+  const auto& staging = staging_[at.index];
+  const auto& chunks = packer_->sources()[load.ring][load.block].shard.chunks();
+  device_.wait(StreamKind::kPack, staging.free, label_at(load, Site::kStagingFreeWait, at));
+  return {load.ring, load.block, at.chunk, staging.span.first(chunks[at.chunk].piece_bytes)};
+}
+
+void StagedTransfer::begin_first(const BlockLoad& load) {
+  const ChunkPlace at{0, next_};
+  auto label = label_at(load, Site::kPack, at);
+  label.chunk = -1;  // none is finished here
+  device_.launch_host(
+      StreamKind::kPack,
+      [packer = packer_, job = claim(load, at)] {
+        packer->finish_begun();
+        packer->begin(job);
+      },
+      label);
+}
+
+void StagedTransfer::pack(const BlockLoad& load, const ChunkPlace& at, bool last) {
+  const auto label = label_at(load, Site::kPack, at);
+  if (last) {
+    device_.launch_host(
+        StreamKind::kPack, [packer = packer_] { packer->finish(); }, label);
+  } else {
+    const ChunkPlace following{at.chunk + 1, (at.index + 1) % staging_.size()};
+    device_.launch_host(
+        StreamKind::kPack,
+        [packer = packer_, job = claim(load, following)] {
+          packer->begin(job);
+          packer->finish();
+        },
+        label);
+  }
+  device_.record(staging_[at.index].packed, StreamKind::kPack,
+                 label_at(load, Site::kPackedRecord, at));
+}
+
 void StagedTransfer::load(const BlockLoad& load) {
   const auto& chunks = packer_->sources()[load.ring][load.block].shard.chunks();
   device_.wait(StreamKind::kCopy, load.free, load.label(Site::kFreeWait));
+  if (!chunks.empty()) {
+    begin_first(load);
+  }
   for (std::uint32_t c = 0; c < chunks.size(); ++c) {
+    const ChunkPlace at{c, next_};
     const auto& staging = staging_[next_];
-    const auto at_chunk = [&](Site site) {
-      auto label = load.label(site, static_cast<std::int32_t>(c));
-      label.slot = static_cast<std::int32_t>(next_);
-      return label;
-    };
     const auto host = staging.span.first(chunks[c].piece_bytes);
-    device_.wait(StreamKind::kPack, staging.free, at_chunk(Site::kStagingFreeWait));
-    device_.launch_host(
-        StreamKind::kPack,
-        [packer = packer_, job = ChunkPacker::Job{load.ring, load.block, c, host}] {
-          packer->pack(job);
-        },
-        at_chunk(Site::kPack));
-    device_.record(staging.packed, StreamKind::kPack, at_chunk(Site::kPackedRecord));
-    await_packed(staging, at_chunk(Site::kPackedWait));
+    pack(load, at, c + 1 == chunks.size());
+    await_packed(staging, label_at(load, Site::kPackedWait, at));
     device_.copy_to_device(StreamKind::kCopy,
                            load.slot_span.subspan(chunks[c].block_offset_bytes, host.size()), host,
                            load.label(Site::kH2d, static_cast<std::int32_t>(c)));
-    device_.record(staging.free, StreamKind::kCopy, at_chunk(Site::kStagingFreeRecord));
+    device_.record(staging.free, StreamKind::kCopy, label_at(load, Site::kStagingFreeRecord, at));
     next_ = (next_ + 1) % staging_.size();
   }
   device_.record(load.ready, StreamKind::kCopy, load.label(Site::kReadyRecord));

@@ -2,8 +2,10 @@
 // pinned staging chunks. Two events a chunk.
 // Must not own: staging memory (backend), the mapping (host_weights), slots.
 // The launching thread issues and never packs: a chunk is filled by the pack stream's thread and
-// its workers (chunk_packer.h). Packing waits for a chunk of the ring alone, never for the slot, so
-// the next block is packed while its slot is still read.
+// its workers (chunk_packer.h), which are handed chunk c + 1 of a block before chunk c is waited
+// for, so that they have work while the stream goes from one host function to the next. Packing
+// waits for a chunk of the ring alone, never for the slot, so the next block is packed while its
+// slot is still read.
 // Pageable staging is the exception: an accelerator's runtime may read it when a copy is issued, so
 // the launching thread waits for each chunk to be packed first.
 // Failure and threading: as BlockTransfer; a file that shrank fails the device with
@@ -20,9 +22,16 @@
 
 namespace dlo::hot_path {
 
-//   pack  | wait staging_free[k]  fill chunk -> staging k  record packed[k] | next chunk, k+1 mod K
+// Chunk c of a block goes through staging chunk k, c + 1 through k + 1 mod K:
+//
+//   pack  | wait staging_free[k]  begin chunk 0
+//         | for each c: wait staging_free[k+1]  begin c + 1, finish c  record packed[k]
+//         |             (the last one: finish c  record packed[k])
 //   copy  | wait free[slot] (first chunk)  wait packed[k]  H2D chunk  record staging_free[k]
 //         | ... after the last chunk: record ready[slot]
+//
+// A begin is one host function with the finish behind it. It waits for the copy of chunk
+// c + 1 - K, which is issued before it as long as K is 2 or more.
 // The chunks of the staging ring.
 struct StagingRing {
   std::vector<ByteSpan> chunks;
@@ -32,7 +41,7 @@ struct StagingRing {
 
 class StagedTransfer final : public BlockTransfer {
  public:
-  // Creates two events a staging chunk. Preconditions: at least one chunk, each holds the largest
+  // Creates two events a staging chunk. Preconditions: at least two chunks, each holds the largest
   // piece of any block.
   StagedTransfer(platform::Device& device, std::shared_ptr<ChunkPacker> packer,
                  const StagingRing& staging);
@@ -50,6 +59,20 @@ class StagedTransfer final : public BlockTransfer {
     platform::EventId free;
   };
 
+  // A chunk of a block, and the staging chunk that it goes through.
+  struct ChunkPlace {
+    std::uint32_t chunk;
+    std::size_t index;
+  };
+
+  [[nodiscard]] static platform::OpLabel label_at(const BlockLoad& load, platform::Site site,
+                                                  const ChunkPlace& at);
+  // Lets the pack stream wait for the staging chunk; what may be begun then.
+  [[nodiscard]] ChunkPacker::Job claim(const BlockLoad& load, const ChunkPlace& at);
+  // Of the block's first chunk. Its label names none.
+  void begin_first(const BlockLoad& load);
+  // Begins the chunk behind this one, unless this is the last one, and finishes this one.
+  void pack(const BlockLoad& load, const ChunkPlace& at, bool last);
   // Lets the copy stream wait for the chunk, and the host where it must.
   void await_packed(const StagingChunk& staging, const platform::OpLabel& label);
 

@@ -31,8 +31,8 @@ double in_s(Nanoseconds time) {
 
 void BlockTiming::prepare(const BlockTimingSizes& sizes) {
   require(device_ != nullptr && !on_, "block timing is prepared once its device is known");
-  // Compute and ready wait of each block, packing and copy of each chunk.
-  const std::size_t count = std::size_t{2} * sizes.blocks + sizes.other_blocks +
+  // Compute, ready wait and begin of the packing of each block, packing and copy of each chunk.
+  const std::size_t count = std::size_t{3} * sizes.blocks + std::size_t{2} * sizes.other_blocks +
                             std::size_t{2} * sizes.copies + sizes.gathers + kOtherComputes;
   origin_ = device_->create_time_mark();
   intervals_.resize(count);

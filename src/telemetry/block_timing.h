@@ -22,7 +22,7 @@ namespace dlo::telemetry {
 struct BlockTimingSizes {
   std::uint32_t blocks = 0;        // of the timed ring
   std::uint32_t other_blocks = 0;  // of the model's other rings
-  std::uint32_t copies = 0;        // each may have a packing before it
+  std::uint32_t copies = 0;        // each may have a packing before it, a block's first one two
   std::uint32_t gathers = 0;
 };
 
@@ -41,7 +41,7 @@ struct ForwardTiming {
   std::vector<BlockSample> blocks;
   double other_compute_ms = 0;  // on the compute stream outside the blocks
   double child_compute_ms = 0;  // of these: blocks of the model's other rings
-  double host_pack_s = 0;       // the pack stream's: mapped blocks into staging chunks
+  double host_pack_s = 0;       // the pack stream's host functions: mapped blocks into staging
   double comm_kernel_s = 0;
   double gpu_compute_s = 0;  // blocks and the rest
   std::uint64_t h2d_calls = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 
 #include "contracts/host_tensors.h"
@@ -15,9 +16,15 @@ class SoundTensors final : public contracts::HostTensors {
   [[nodiscard]] TensorView view(const std::string&) const override { return {}; }
   void release(const std::string&) override {}
   [[nodiscard]] std::uint64_t held_bytes() const override { return 0; }
-  [[nodiscard]] bool intact() const noexcept override { return sound.load(); }
+  [[nodiscard]] bool intact() const noexcept override {
+    if (when_asked) {
+      when_asked();
+    }
+    return sound.load();
+  }
 
   std::atomic<bool> sound{true};
+  std::function<void()> when_asked;  // on the asking thread, before the answer
 };
 
 }  // namespace dlo::test

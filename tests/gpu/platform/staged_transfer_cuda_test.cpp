@@ -51,8 +51,8 @@ class StagedOnCuda : public testing::Test {
 
   platform::SteadyClock clock_;
   std::unique_ptr<FailureSignal> signal_ = make_local_failure_signal();
-  test::StagedBlocks blocks_{{kBlockBytes, kBlockBytes, kBlockBytes}, kChunkBytes, 3};
   test::NotingExecutor workers_{4};
+  test::StagedBlocks blocks_{{kBlockBytes, kBlockBytes, kBlockBytes}, kChunkBytes, 3};
   std::unique_ptr<platform::Device> device_;
   std::unique_ptr<StagedTransfer> transfer_;
   std::unique_ptr<platform::DeviceBuffer> slot_;

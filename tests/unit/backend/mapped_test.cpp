@@ -109,6 +109,18 @@ TEST(MappedBacking, StagingThatCannotBePinned_IsRefusedWithNothingConsumed) {
   EXPECT_EQ(fixture.mapping.mapped_count(), all);
 }
 
+TEST(MappedBacking, StreamThatDoesNotDrain_KeepsStagingAndMappingWithWhatMayReadThem) {
+  MappedFixture fixture(test::rank_local_config());
+  ASSERT_TRUE(fixture.backend->enable().ok());
+  fixture.run(0);
+  fixture.device.hang();
+  EXPECT_FALSE(fixture.backend->disable().empty());
+  EXPECT_TRUE(fixture.backend->abandoned_buffers());
+  EXPECT_EQ(fixture.mapping.mapped_count(), streamed_tensors(fixture.model));
+  EXPECT_EQ(fixture.device.pinned_memory().now_bytes,
+            fixture.backend->memory_plan().staging_bytes());
+}
+
 config::OffloadConfig with_residents() {
   auto config = test::rank_local_config();
   config.dlo_resident_layers = 2;

@@ -1,15 +1,19 @@
 // Goal: a staged load issues pack, copy and their events chunk by chunk in the stated order, gives
-// the block's bytes, never packs on the launching thread, and ends by name when a file shrinks.
+// the block's bytes, packs the next chunk before this one is finished and never on the launching
+// thread, and ends by name when a file shrinks.
 // Method: a recording device for the order, a CPU device with its threads for the rest.
 #include "hot_path/staged_transfer.h"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
+#include <utility>
 
 #include "base/codes.h"
 #include "platform/cpu/cpu_device.h"
 #include "platform/cpu/thread_executor.h"
+#include "platform/forwarding_device.h"
 #include "platform/posix/steady_clock.h"
 #include "tests/support/gate.h"
 #include "tests/unit/hot_path/recording_device.h"
@@ -54,36 +58,76 @@ class SlotOnCpu {
   platform::EventId free_ = device->create_event();
 };
 
+// Operations of a load into slot 1, for the log of a recording device.
+class ExpectedLoad {
+ public:
+  explicit ExpectedLoad(std::int32_t block) : block_(block) {}
+
+  void add(OpKind kind, StreamKind stream, Site site, std::int32_t slot, std::int32_t chunk = -1) {
+    ops_.push_back({kind, stream, OpLabel{site, 0, block_, slot, chunk}, 0});
+  }
+  void copy(std::int32_t chunk) {
+    add(OpKind::kCopy, StreamKind::kCopy, Site::kH2d, 1, chunk);
+    ops_.back().bytes = 256;
+  }
+  // launch() would pack on the launching thread of an accelerator.
+  void pack(std::int32_t staging, std::int32_t chunk) {
+    add(OpKind::kLaunchHost, StreamKind::kPack, Site::kPack, staging, chunk);
+  }
+  void await_staging(std::int32_t staging, std::int32_t chunk) {
+    add(OpKind::kWait, StreamKind::kPack, Site::kStagingFreeWait, staging, chunk);
+  }
+  // What follows the host function that finishes the chunk.
+  void hand_on(std::int32_t staging, std::int32_t chunk) {
+    add(OpKind::kRecord, StreamKind::kPack, Site::kPackedRecord, staging, chunk);
+    add(OpKind::kWait, StreamKind::kCopy, Site::kPackedWait, staging, chunk);
+    copy(chunk);
+    add(OpKind::kRecord, StreamKind::kCopy, Site::kStagingFreeRecord, staging, chunk);
+  }
+  void expect_in(const std::vector<OpRecord>& log) const {
+    ASSERT_EQ(log.size(), ops_.size());
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      EXPECT_TRUE(log[i] == ops_[i]) << "operation " << i << " is '" << op_text(log[i])
+                                     << "', not '" << op_text(ops_[i]) << "'";
+    }
+  }
+
+ private:
+  std::int32_t block_;
+  std::vector<OpRecord> ops_;
+};
+
 TEST(StagedTransfer, Load_PacksAndCopiesChunkByChunkThroughTheRing) {
   test::RecordingDevice device;
-  StagedBlocks blocks({768, 512}, 256, 2);
+  StagedBlocks blocks({768, 256}, 256, 2);
   const auto transfer = blocks.make_transfer(device, nullptr);
   const auto slot = device.allocate_device(768, platform::MemoryPurpose::kSlot).value();
   transfer->load(BlockLoad{0, 0, 1, slot->span(), {90}, {91}});
-  std::vector<OpRecord> expected;
-  const auto whole = [](Site site) { return OpLabel{site, 0, 0, 1, -1}; };
-  expected.push_back({OpKind::kWait, StreamKind::kCopy, whole(Site::kFreeWait), 0});
-  for (std::int32_t chunk = 0; chunk < 3; ++chunk) {
-    const auto at = [chunk](Site site) { return OpLabel{site, 0, 0, chunk % 2, chunk}; };
-    expected.push_back({OpKind::kWait, StreamKind::kPack, at(Site::kStagingFreeWait), 0});
-    // launch() would pack on the launching thread of an accelerator.
-    expected.push_back({OpKind::kLaunchHost, StreamKind::kPack, at(Site::kPack), 0});
-    expected.push_back({OpKind::kRecord, StreamKind::kPack, at(Site::kPackedRecord), 0});
-    expected.push_back({OpKind::kWait, StreamKind::kCopy, at(Site::kPackedWait), 0});
-    expected.push_back(
-        {OpKind::kCopy, StreamKind::kCopy, OpLabel{Site::kH2d, 0, 0, 1, chunk}, 256});
-    expected.push_back({OpKind::kRecord, StreamKind::kCopy, at(Site::kStagingFreeRecord), 0});
-  }
-  expected.push_back({OpKind::kRecord, StreamKind::kCopy, whole(Site::kReadyRecord), 0});
-  ASSERT_EQ(device.log().size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_TRUE(device.log()[i] == expected[i])
-        << "operation " << i << " is '" << op_text(device.log()[i]) << "', not '"
-        << op_text(expected[i]) << "'";
-  }
+  ExpectedLoad three(0);
+  three.add(OpKind::kWait, StreamKind::kCopy, Site::kFreeWait, 1);
+  three.await_staging(0, 0);
+  three.pack(0, -1);
+  three.await_staging(1, 1);
+  three.pack(0, 0);
+  three.hand_on(0, 0);
+  three.await_staging(0, 2);
+  three.pack(1, 1);
+  three.hand_on(1, 1);
+  three.pack(0, 2);
+  three.hand_on(0, 2);
+  three.add(OpKind::kRecord, StreamKind::kCopy, Site::kReadyRecord, 1);
+  three.expect_in(device.log());
+
   device.clear();
-  transfer->load(BlockLoad{0, 1, 0, slot->span(), {92}, {93}});
-  EXPECT_EQ(device.log()[1].label.slot, 1) << "the ring goes on where it was";
+  transfer->load(BlockLoad{0, 1, 1, slot->span(), {92}, {93}});
+  ExpectedLoad one(1);
+  one.add(OpKind::kWait, StreamKind::kCopy, Site::kFreeWait, 1);
+  one.await_staging(1, 0);  // the ring goes on where it was
+  one.pack(1, -1);
+  one.pack(1, 0);
+  one.hand_on(1, 0);
+  one.add(OpKind::kRecord, StreamKind::kCopy, Site::kReadyRecord, 1);
+  one.expect_in(device.log());
 }
 
 TEST(StagedTransfer, SlotAfterALoad_HoldsTheBlockAndZeroPadding) {
@@ -195,12 +239,95 @@ TEST(StagedTransfer, DestroyedWithPacksQueued_DropsThem) {
   EXPECT_EQ(slot.bytes(4096), std::vector<std::byte>(4096)) << "the staging ring was never filled";
 }
 
+// Its first host wait ends early, as by a deadline that was too short.
+class ImpatientDevice final : public platform::ForwardingDevice {
+ public:
+  using ForwardingDevice::ForwardingDevice;
+  [[nodiscard]] Status wait_host(platform::EventId event, Deadline deadline,
+                                 const OpLabel& label) override {
+    if (!std::exchange(waited_, true)) {
+      return refuse(codes::kDeadlineExceeded, "too early", "test", "none");
+    }
+    return ForwardingDevice::wait_host(event, deadline, label);
+  }
+
+ private:
+  bool waited_ = false;
+};
+
+TEST(StagedTransfer, LoadThatWasCutShort_LeavesNothingToTheNextOne) {
+  SlotOnCpu slot(1024);
+  slot.device = std::make_unique<ImpatientDevice>(std::move(slot.device));
+  platform::ThreadExecutor workers(2);
+  StagedBlocks blocks({1024, 256}, 256, 2);
+  const auto transfer = blocks.make_transfer(*slot.device, &workers, /*pinned=*/false);
+  EXPECT_THROW(transfer->load(slot.load(0, 1024)), RunError);
+  for (const std::uint32_t block : {1U, 0U}) {
+    const auto wanted = blocks.expected(block);
+    transfer->load(slot.load(block, wanted.size()));
+    ASSERT_TRUE(slot.wait().ok());
+    EXPECT_EQ(slot.bytes(wanted.size()), wanted) << "block " << block;
+  }
+}
+
+// The workers are handed the next chunk before this one is finished, so that they never idle.
+TEST(StagedTransfer, ChunkThatIsNotFinishedYet_TheNextOneIsPackedMeanwhile) {
+  constexpr std::uint64_t kChunk = 2 * kMiB;  // four pieces
+  SlotOnCpu slot(2 * kChunk);
+  StagedBlocks blocks({2 * kChunk}, kChunk, 2);
+  NotingExecutor workers(3);
+  const auto transfer = blocks.make_transfer(*slot.device, &workers);
+  test_support::Gate gate;
+  blocks.tensors.when_asked = [&gate] { gate.pass(); };  // by the first chunk's finish
+  transfer->load(slot.load(0, 2 * kChunk));
+  const auto bound = Deadline::after(slot.clock.now(), 30 * kSecond);
+  while (workers.ended() < 8 && !bound.expired(slot.clock.now())) {
+    slot.clock.sleep(kMillisecond);
+  }
+  EXPECT_EQ(workers.ended(), 8U) << "pieces of both chunks";
+  EXPECT_EQ(slot.bytes(256), std::vector<std::byte>(256)) << "the first chunk is not packed yet";
+  gate.open();
+  ASSERT_TRUE(slot.wait().ok());
+  EXPECT_EQ(slot.bytes(2 * kChunk), blocks.expected(0));
+}
+
+// The device drops what is queued, the chunk that workers were handed stays with them.
+TEST(StagedTransfer, DeviceThatFailsBehindABegin_SettleEndsWhatWorkersWereHanded) {
+  constexpr std::uint64_t kChunk = 4 * kMiB;
+  platform::ThreadExecutor workers(3);
+  {
+    SlotOnCpu slot(4 * kChunk);
+    StagedBlocks blocks({4 * kChunk}, kChunk, 2);
+    auto transfer = blocks.make_transfer(*slot.device, &workers);
+    blocks.tensors.sound.store(false);  // the first finish fails, when the second chunk is begun
+    transfer->load(slot.load(0, 4 * kChunk));
+    EXPECT_FALSE(slot.wait().ok());
+    EXPECT_FALSE(slot.device->synchronize(Deadline::after(slot.clock.now(), 30 * kSecond)).ok());
+    transfer.reset();
+    EXPECT_TRUE(
+        blocks.packer->await_quiet(slot.clock, Deadline::after(slot.clock.now(), 30 * kSecond)));
+    blocks.packer->settle();
+  }  // a worker that still read would read what is gone
+  std::atomic<int> ran{0};
+  workers.parallel_for(3, [&ran](std::size_t) { ++ran; });
+  EXPECT_EQ(ran.load(), 3);
+}
+
 TEST(StagedTransfer, ChunkLargerThanTheRings_IsALogicError) {
   test::RecordingDevice device;
   StagedBlocks blocks({1024}, 512, 2);
   static_cast<void>(blocks.make_transfer(device, nullptr));
   std::vector<std::byte> small(256);
-  EXPECT_THROW(StagedTransfer(device, blocks.packer, {{ByteSpan(small)}}), LogicError);
+  const ByteSpan chunk(small);
+  EXPECT_THROW(StagedTransfer(device, blocks.packer, {{chunk, chunk}}), LogicError);
+}
+
+TEST(StagedTransfer, FewerThanTwoStagingChunks_AreALogicError) {
+  test::RecordingDevice device;
+  StagedBlocks blocks({1024}, 512, 2);
+  static_cast<void>(blocks.make_transfer(device, nullptr));
+  std::vector<std::byte> memory(512);
+  EXPECT_THROW(StagedTransfer(device, blocks.packer, {{ByteSpan(memory)}}), LogicError);
   EXPECT_THROW(StagedTransfer(device, blocks.packer, {}), LogicError);
 }
 

@@ -178,6 +178,27 @@ TEST_F(BlockTimingTest, PackedChunks_AreHostTimeOfTheForwardAndALaneOfTheTimelin
   EXPECT_DOUBLE_EQ(summarise({forward}).host_pack_s, 0.006);
 }
 
+// Each block's packing begins with a host function of its own.
+TEST_F(BlockTimingTest, StagedBlocksOfOneChunkEach_FitThePool) {
+  constexpr std::int32_t kBlocks = 20;
+  timing_.prepare({.blocks = kBlocks, .copies = kBlocks});
+  timing_.start();
+  for (std::int32_t block = 0; block < kBlocks; ++block) {
+    for (int function = 0; function < 2; ++function) {
+      device_.launch_host(
+          StreamKind::kPack, [] {}, label(Site::kPack, block));
+    }
+    device_.copy_to_device(StreamKind::kCopy, {memory_.data(), 8}, source_,
+                           label(Site::kH2d, block));
+    device_.wait(StreamKind::kCompute, ready_, label(Site::kReadyWait, block));
+    device_.launch(
+        StreamKind::kCompute, [] {}, label(Site::kCompute, block));
+  }
+  timing_.stop();
+  finish();
+  EXPECT_EQ(timing_.collect(0).unmarked, 0U);
+}
+
 TEST_F(BlockTimingTest, BlockOfAnotherRing_IsCopyAndOtherComputeOfTheForward) {
   timing_.prepare({.blocks = 1, .other_blocks = 1, .copies = 2, .gathers = 1});
   timing_.start();
