@@ -75,6 +75,7 @@ TableRow arm_row(const ArmOf& arm) {
                     number(arm.metric("exposed_p50_us"), 1),
                     number(arm.metric("dispatch_p50_us"), 1),
                     number(arm.metric("pinned_per_weight"), 3),
+                    number(arm.metric("power_w"), 0),
                     prediction_cell(arm),
                     arm.scenario.bytes_equal.value_or(false) ? Cell{"equal", Tone::kGood}
                                                              : Cell{"differ", Tone::kBad}}};
@@ -130,6 +131,7 @@ Table throughput_table(const Results& results) {
                           {"exposed p50, us", ColumnKind::kNumber},
                           {"host adds p50, us", ColumnKind::kNumber},
                           {"pinned a weight byte", ColumnKind::kNumber},
+                          {"power, W", ColumnKind::kNumber},
                           {"predicted, ms", ColumnKind::kNumber},
                           {"bytes", ColumnKind::kShort}},
               .rows = {}};

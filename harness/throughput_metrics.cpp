@@ -86,6 +86,11 @@ constexpr std::array kArmDefinitions{
                      "Received by the GPU as NVML counts it over the turns of all rounds, divided "
                      "by their forwards, untimed ones too; left out when one reading is missing. "
                      "The limit is the copy ledger's."},
+    MetricDefinition{"power_w", "power", "W",
+                     "Energy that the GPU took over the turns of all rounds, as NVML counts it, by "
+                     "their time; largest rank. The limit is the one that the driver enforces: a "
+                     "run that comes near it is bound by power, and whatever else takes some of it "
+                     "lowers the clocks of the compute."},
     MetricDefinition{"predicted_forward_ms", "predicted", "ms",
                      "Forward as the simulator predicts it before the rounds, from this run's "
                      "calibration and one traced forward of the baseline."},
@@ -259,6 +264,22 @@ void add_memory(const ArmSummary& arm, ArmMetrics& metrics) {
               static_cast<double>(arm.ranks.front()->gather_bytes_per_forward));
 }
 
+void add_power(const ArmSummary& arm, ArmMetrics& metrics) {
+  const auto power = largest(arm, [](const ArmMeasurement& rank) -> std::optional<double> {
+    if (!rank.counters.energy_mj || rank.counted_ns <= 0) {
+      return std::nullopt;
+    }
+    // Millijoules a nanosecond are megawatts.
+    return static_cast<double>(*rank.counters.energy_mj) * 1e6 /
+           static_cast<double>(rank.counted_ns);
+  });
+  const auto limit = largest(arm, [](const ArmMeasurement& rank) -> std::optional<double> {
+    const auto& milliwatts = rank.counters.power_limit_mw;
+    return milliwatts ? std::optional(static_cast<double>(*milliwatts) / 1000) : std::nullopt;
+  });
+  metrics.add("power_w", power, limit);
+}
+
 void add_prediction(const ArmSummary& arm, ArmMetrics& metrics) {
   const std::optional<double>& predicted = arm.ranks.front()->predicted_ms;
   metrics.add("predicted_forward_ms", predicted);
@@ -291,6 +312,7 @@ std::vector<Metric> throughput_metrics(const ThroughputSummary& summary) {
     add_packing(arm, list);
     add_blocks(arm, list);
     add_memory(arm, list);
+    add_power(arm, list);
     add_prediction(arm, list);
   }
   for (const MetricDefinition& row : kRunDefinitions) {

@@ -15,6 +15,16 @@ void read(const Result<std::uint64_t>& reading, std::optional<std::uint64_t>& fi
   absent_reason += (absent_reason.empty() ? "" : "; ") + reading.refusal().message();
 }
 
+// What a counter grew by is added to its sum; absent for good once anything is missing.
+std::optional<std::uint64_t> grown(const DeviceCounters& sum, const DeviceCounters& before,
+                                   const DeviceCounters& after,
+                                   std::optional<std::uint64_t> DeviceCounters::*counter) {
+  const auto& so_far = sum.*counter;
+  const auto& from = before.*counter;
+  const auto& to = after.*counter;
+  return so_far && from && to && *to >= *from ? std::optional(*so_far + *to - *from) : std::nullopt;
+}
+
 }  // namespace
 
 DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device) {
@@ -24,6 +34,8 @@ DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device) {
     return counters;
   }
   read(device->nvlink_received_bytes(), counters.nvlink_received_bytes, counters.absent_reason);
+  read(device->energy_mj(), counters.energy_mj, counters.absent_reason);
+  read(device->power_limit_mw(), counters.power_limit_mw, counters.absent_reason);
   read(device->used_bytes(), counters.used_bytes, counters.absent_reason);
   return counters;
 }
@@ -31,12 +43,10 @@ DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device) {
 DeviceCounters accumulate(const DeviceCounters& sum, const DeviceCounters& before,
                           const DeviceCounters& after) {
   DeviceCounters total;
-  const auto& from = before.nvlink_received_bytes;
-  const auto& to = after.nvlink_received_bytes;
-  if (sum.nvlink_received_bytes && from && to && *to >= *from) {
-    total.nvlink_received_bytes = *sum.nvlink_received_bytes + *to - *from;
-  }
+  total.nvlink_received_bytes = grown(sum, before, after, &DeviceCounters::nvlink_received_bytes);
+  total.energy_mj = grown(sum, before, after, &DeviceCounters::energy_mj);
   // An absent one is below every reading.
+  total.power_limit_mw = std::max(sum.power_limit_mw, after.power_limit_mw);
   total.used_bytes = std::max(sum.used_bytes, after.used_bytes);
   total.allocator_peak_bytes = std::max(sum.allocator_peak_bytes, after.allocator_peak_bytes);
   for (const auto* counters : {&sum, &before, &after}) {

@@ -15,8 +15,10 @@ namespace dlo::engine {
 
 struct DeviceCounters {
   std::optional<std::uint64_t> nvlink_received_bytes;  // since some start
-  std::optional<std::uint64_t> used_bytes;             // of the device, all processes
-  std::optional<std::uint64_t> allocator_peak_bytes;   // torch's: activations
+  std::optional<std::uint64_t> energy_mj;              // likewise
+  std::optional<std::uint64_t> power_limit_mw;
+  std::optional<std::uint64_t> used_bytes;            // of the device, all processes
+  std::optional<std::uint64_t> allocator_peak_bytes;  // torch's: activations
   // Why one of the accelerator's is absent; empty where none is, or where there is no accelerator.
   std::string absent_reason;
 };
@@ -24,9 +26,10 @@ struct DeviceCounters {
 // What NVML tells of `device`, or why it tells nothing.
 [[nodiscard]] DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device);
 
-// `sum` begins with 0 NVLink bytes and gets what they grew by between `before` and `after` of one
-// turn. A missing reading, or one that went backwards, leaves the figure absent for good: a sum
-// that lacks a turn is a wrong number. The rest is the largest reading, reasons the first one.
+// `sum` begins with 0 NVLink bytes and no energy, both present, and gets what they grew by between
+// `before` and `after` of one turn. A missing reading, or one that went backwards, leaves the
+// figure absent for good: a sum that lacks a turn is a wrong number. The rest is the largest
+// reading, reasons the first one.
 [[nodiscard]] DeviceCounters accumulate(const DeviceCounters& sum, const DeviceCounters& before,
                                         const DeviceCounters& after);
 

@@ -35,6 +35,8 @@ struct NvmlFunctions {
   Return (*device_by_bus_id)(const char*, Device*) = nullptr;
   Return (*memory_info)(Device, Memory*) = nullptr;
   Return (*field_values)(Device, std::int32_t, FieldValue*) = nullptr;
+  Return (*total_energy)(Device, unsigned long long*) = nullptr;
+  Return (*power_limit)(Device, unsigned int*) = nullptr;
 };
 
 namespace {
@@ -56,7 +58,9 @@ Status find_all(NvmlFunctions& out) {
         find(library, "nvmlErrorString", out.error_text),
         find(library, "nvmlDeviceGetHandleByPciBusId_v2", out.device_by_bus_id),
         find(library, "nvmlDeviceGetMemoryInfo_v2", out.memory_info),
-        find(library, "nvmlDeviceGetFieldValues", out.field_values)}) {
+        find(library, "nvmlDeviceGetFieldValues", out.field_values),
+        find(library, "nvmlDeviceGetTotalEnergyConsumption", out.total_energy),
+        find(library, "nvmlDeviceGetEnforcedPowerLimit", out.power_limit)}) {
     if (!status.ok()) {
       return status;
     }
@@ -122,6 +126,22 @@ Result<std::uint64_t> NvmlDevice::nvlink_received_bytes() const {
     }
   }
   return field.value * kKiB;
+}
+
+Result<std::uint64_t> NvmlDevice::energy_mj() const {
+  unsigned long long energy = 0;
+  if (const Return result = functions_->total_energy(device_, &energy); result != kSuccess) {
+    return failed(*functions_, "energy", result, bus_id_);
+  }
+  return energy;
+}
+
+Result<std::uint64_t> NvmlDevice::power_limit_mw() const {
+  unsigned int limit = 0;
+  if (const Return result = functions_->power_limit(device_, &limit); result != kSuccess) {
+    return failed(*functions_, "power limit", result, bus_id_);
+  }
+  return limit;
 }
 
 }  // namespace dlo::telemetry

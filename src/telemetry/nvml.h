@@ -1,5 +1,5 @@
-// Owns: what NVIDIA's management library tells about one GPU: memory in use and the NVLink payload
-// counter. The library is loaded at run time.
+// Owns: what NVIDIA's management library tells about one GPU: memory in use, the NVLink payload
+// counter, energy and the limit of its power. The library is loaded at run time.
 // Must not own: the books of what we allocated (platform::Device), CUDA ordinals: a GPU is named by
 // its PCI bus id, which the platform knows.
 // Threading: any thread, at set-up and between measured forwards; a call takes up to milliseconds.
@@ -24,6 +24,10 @@ class NvmlDevice {
   // Payload received over all NVLinks of the GPU since its driver was loaded, counted in KiB: the
   // difference of two readings is what a run moved. Same codes.
   [[nodiscard]] Result<std::uint64_t> nvlink_received_bytes() const;
+  // Energy that the GPU has taken since its driver was loaded, in millijoules. Same codes.
+  [[nodiscard]] Result<std::uint64_t> energy_mj() const;
+  // What its power is held to, in milliwatts: past it the clocks go down. Same codes.
+  [[nodiscard]] Result<std::uint64_t> power_limit_mw() const;
 
  private:
   friend class Nvml;

@@ -15,6 +15,8 @@ Result<telemetry::NvmlDevice> gpu(const std::string& library, const char* bus_id
 
 DeviceCounters reading(std::optional<std::uint64_t> nvlink_bytes, std::string reason = "") {
   return {.nvlink_received_bytes = nvlink_bytes,
+          .energy_mj = std::nullopt,
+          .power_limit_mw = std::nullopt,
           .used_bytes = std::nullopt,
           .allocator_peak_bytes = std::nullopt,
           .absent_reason = std::move(reason)};
@@ -23,6 +25,8 @@ DeviceCounters reading(std::optional<std::uint64_t> nvlink_bytes, std::string re
 TEST(DeviceCounters, EverythingThere_NeedsNoReason) {
   const auto counters = read_counters(gpu(DLO_FAKE_NVML, "0000:17:00.0"));
   EXPECT_EQ(counters.nvlink_received_bytes, 7U * 1024);
+  EXPECT_EQ(counters.energy_mj, 5'000'000'000U);
+  EXPECT_EQ(counters.power_limit_mw, 700'000U);
   EXPECT_EQ(counters.used_bytes, 300U);
   EXPECT_EQ(counters.absent_reason, "");
 }
@@ -30,6 +34,8 @@ TEST(DeviceCounters, EverythingThere_NeedsNoReason) {
 TEST(DeviceCounters, AbsentFigure_SaysWhy) {
   const auto no_links = read_counters(gpu(DLO_FAKE_NVML, "0000:18:00.0"));
   EXPECT_FALSE(no_links.nvlink_received_bytes.has_value());
+  EXPECT_FALSE(no_links.energy_mj.has_value());
+  EXPECT_FALSE(no_links.power_limit_mw.has_value());
   EXPECT_EQ(no_links.used_bytes, 300U);
   EXPECT_NE(no_links.absent_reason.find("NVLink counter: Not Supported"), std::string::npos)
       << no_links.absent_reason;
@@ -45,6 +51,21 @@ TEST(Accumulate, Turns_AddUp) {
   sum = accumulate(sum, reading(5000), reading(5040));  // what moved between turns is not theirs
   EXPECT_EQ(sum.nvlink_received_bytes, 340U);
   EXPECT_EQ(sum.absent_reason, "");
+}
+
+TEST(Accumulate, EnergyOfTurns_AddsUpAndItsLimitIsKept) {
+  const auto energy = [](std::uint64_t millijoules) {
+    auto counters = reading(0);
+    counters.energy_mj = millijoules;
+    counters.power_limit_mw = 700'000;
+    return counters;
+  };
+  auto sum = energy(0);
+  sum = accumulate(sum, energy(100), energy(180));
+  sum = accumulate(sum, energy(300), energy(320));
+  EXPECT_EQ(sum.energy_mj, 100U);
+  EXPECT_EQ(sum.power_limit_mw, 700'000U);
+  EXPECT_FALSE(accumulate(sum, reading(0), energy(5)).energy_mj.has_value());
 }
 
 TEST(Accumulate, MissingReading_VoidsTheFigureForGood) {

@@ -65,6 +65,9 @@ engine::ArmMeasurement arm_of(const Scenario& scenario, std::size_t index, int r
   blocks.forwards = 2;
   blocks.dispatch_us = {4.0 + rank, 9};
   arm.counters.used_bytes = 700 + 10 * static_cast<std::uint64_t>(rank);
+  arm.counters.energy_mj = 1'300'000 + 50'000 * static_cast<std::uint64_t>(rank);
+  arm.counters.power_limit_mw = 700'000;
+  arm.counted_ns = 2 * kSecond;
   arm.blocks = blocks;
   arm.trace.rows.push_back({0, 10, rank, "compute", "compute block 0"});
   return arm;
@@ -159,6 +162,7 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
   EXPECT_EQ(metric(result, "streamed.dispatch_p50_us"), 5);
   EXPECT_EQ(metric(result, "streamed.pinned_per_weight"), 1);
   EXPECT_EQ(metric(result, "streamed.hbm_used_bytes"), 710);
+  EXPECT_EQ(metric(result, "streamed.power_w"), 675);
   EXPECT_NEAR(metric(result, "streamed.prediction_ratio"), 56 / 114.5, 1e-9);
   EXPECT_EQ(metric(result, "noise_floor_percent"), 0);
   EXPECT_EQ(result.bytes_equal, true);
@@ -166,6 +170,9 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
   for (const Metric& row : result.metrics) {
     if (row.name == "streamed.slowdown_percent") {
       EXPECT_NEAR(*row.limit, (3 * 0.5 / 102.5 + 0.002) * 100, 1e-9);
+    }
+    if (row.name == "streamed.power_w") {
+      EXPECT_EQ(*row.limit, 700);
     }
   }
 }

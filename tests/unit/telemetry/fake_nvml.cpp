@@ -1,5 +1,5 @@
 // A stand-in for libnvidia-ml.so.1, loaded by nvml_test.cpp. GPU 0000:17:00.0 has everything;
-// 0000:18:00.0 has no NVLink; there is no other.
+// 0000:18:00.0 has neither NVLink nor figures of power; there is no other.
 
 #include <cstring>
 
@@ -59,6 +59,16 @@ Return nvmlDeviceGetFieldValues(Device device, std::int32_t count, FieldValue* f
     field.value = 7;
   }
   return kSuccess;
+}
+
+Return nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* energy) {
+  *energy = 5'000'000'000ULL;
+  return device == &gpus[0] ? kSuccess : kNotSupported;
+}
+
+Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned int* limit) {
+  *limit = 700'000;
+  return device == &gpus[0] ? kSuccess : kNotSupported;
 }
 
 }  // extern "C"

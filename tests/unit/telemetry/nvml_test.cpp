@@ -19,10 +19,12 @@ NvmlDevice gpu(const char* bus_id) {
   return Nvml::load(DLO_FAKE_NVML).value().device(bus_id).value();
 }
 
-TEST(Nvml, DeviceWithEverything_TellsBytes) {
+TEST(Nvml, DeviceWithEverything_TellsBytesAndPower) {
   const NvmlDevice device = gpu(kFull);  // keeps the library loaded by itself
   EXPECT_EQ(device.used_bytes().value(), 300U);
   EXPECT_EQ(device.nvlink_received_bytes().value(), 7U * 1024);
+  EXPECT_EQ(device.energy_mj().value(), 5'000'000'000U) << "more than 32 bits hold";
+  EXPECT_EQ(device.power_limit_mw().value(), 700'000U);
 }
 
 TEST(Nvml, FigureThatIsNotSupported_IsRefusedWithNvmlsReason) {
@@ -32,6 +34,8 @@ TEST(Nvml, FigureThatIsNotSupported_IsRefusedWithNvmlsReason) {
   EXPECT_EQ(links.refusal().code, codes::kNvmlFailed);
   EXPECT_EQ(links.refusal().what, "NVLink counter: Not Supported (NVML 3)");
   EXPECT_EQ(links.refusal().where, kBare);
+  EXPECT_EQ(gpu(kBare).energy_mj().refusal().what, "energy: Not Supported (NVML 3)");
+  EXPECT_EQ(gpu(kBare).power_limit_mw().refusal().what, "power limit: Not Supported (NVML 3)");
 }
 
 TEST(Nvml, UnknownBusId_IsAcceleratorMissing) {
