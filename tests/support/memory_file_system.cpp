@@ -113,7 +113,7 @@ void MemoryFileSystem::put_directory(const Path& path) {
 void MemoryFileSystem::put_symlink(const Path& path, const Path& target) {
   const std::lock_guard lock(mutex_);
   add_parents(node_path(path));
-  symlinks_[node_path(path)] = node_path(node_path(path).parent_path() / target);
+  symlinks_[node_path(path)] = target;
 }
 
 void MemoryFileSystem::set_unreadable(const Path& path) {
@@ -178,7 +178,8 @@ Result<Path> MemoryFileSystem::resolve(const Path& path) const {
     if (link == symlinks_.end()) {
       return whole;
     }
-    whole = node_path(link->second / whole.lexically_relative(link->first));
+    const Path target = node_path(link->first.parent_path() / link->second);
+    whole = node_path(target / whole.lexically_relative(link->first));
   }
   return unreadable("ELOOP", path);
 }

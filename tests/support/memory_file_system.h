@@ -74,7 +74,7 @@ class MemoryFileSystem : public platform::FileSystem {
 
   mutable std::mutex mutex_;
   std::map<Path, ContentPtr> files_;
-  std::map<Path, Path> symlinks_;
+  std::map<Path, Path> symlinks_;  // targets as they were put, which may be relative
   std::set<Path> directories_{"/"};
   std::set<Path> unreadable_;
   std::size_t changes_ = 0;

@@ -1,7 +1,7 @@
-// Owns: CopyEngineCommunicator, an AllGather among the GPUs of one node that takes no SM: each rank
-// pulls the others' pieces over NVLink with its copy engines, and streams wait for each other by
-// values in shared host memory. A collective kernel takes SMs from the compute beside it from its
-// start until the slowest peer has joined; this one takes none.
+// Owns: CopyEngineCommunicator, an AllGather among the GPUs of one node that hardly takes an SM:
+// each rank pulls the others' pieces over NVLink with its copy engines, and streams wait for each
+// other by values in shared host memory. A collective kernel takes SMs from the compute beside it
+// from its start until the slowest peer has joined; here only the copy of the own piece takes any.
 // Deviates from vLLM-Omni: on one node the weight gather may run on copy engines instead of a
 // collective kernel.
 // Must not own: groups, input slots. Threading: launching thread. Failure: as comm/communicator.h.

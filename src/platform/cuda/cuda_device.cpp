@@ -105,6 +105,11 @@ class CudaDevice : public Device {
             },
             [failure = failure_] { return failure->failed(); })) {
     drain_event_ = events_.create();
+    // The driver starts the thread of its host functions at the first one: here, where nobody waits
+    // for it and nobody counts what a run leaves behind.
+    check_cuda(cudaLaunchHostFunc(
+                   stream(StreamKind::kPack), [](void*) {}, nullptr),
+               "cannot launch a host function");
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;

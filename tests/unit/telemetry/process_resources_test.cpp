@@ -200,6 +200,7 @@ TEST(CountResources, FilesOfAnotherSystem_AreCountedByTheirLines) {
                            "/dev/nvidia-caps/nvidia-cap1", "/dev/dri/renderD128"}) {
     files.put_symlink("/proc/self/fd/" + std::to_string(number++), node);
   }
+  files.put_symlink("/proc/self/fd/30", "anon_inode:[eventfd]");  // the driver's too
   files.put("/proc/self/fd/9", "");  // no link: something that cannot be named
   files.put("/proc/self/task/17/comm", "dlo-mpi\n");
   files.put("/proc/self/task/18/comm", "dlo\n");
@@ -278,6 +279,16 @@ TEST(AddResources, NamesOfBoth_AreTogetherAndSorted) {
   add_resources(more, all);
   EXPECT_EQ(all.threads, 3U);
   EXPECT_EQ(all.thread_names, (std::vector<std::string>{"a", "b", "c"}));
+}
+
+TEST(CountResources, EventDescriptorWithoutADriver_Counts) {
+  test_support::MemoryFileSystem files;
+  files.put_symlink("/proc/self/fd/3", "anon_inode:[eventfd]");
+  files.put("/proc/self/task/17/comm", "dlo\n");
+  files.put("/proc/self/maps", "");
+  files.put("/proc/self/status", "");
+  EXPECT_EQ(count_resources(files, {}).value().descriptor_names,
+            std::vector<std::string>{"anon_inode:[eventfd]"});
 }
 
 }  // namespace
