@@ -88,9 +88,9 @@ constexpr std::array kArmDefinitions{
                      "The limit is the copy ledger's."},
     MetricDefinition{"power_w", "power", "W",
                      "Energy that the GPU took over the turns of all rounds, as NVML counts it, by "
-                     "their time; largest rank. The limit is the one that the driver enforces: a "
-                     "run that comes near it is bound by power, and whatever else takes some of it "
-                     "lowers the clocks of the compute."},
+                     "their time; the rank that takes most. NVML's count goes up in steps, so "
+                     "turns of less than a second are told roughly. The limit is the one that the "
+                     "driver enforces."},
     MetricDefinition{"predicted_forward_ms", "predicted", "ms",
                      "Forward as the simulator predicts it before the rounds, from this run's "
                      "calibration and one traced forward of the baseline."},
@@ -264,20 +264,23 @@ void add_memory(const ArmSummary& arm, ArmMetrics& metrics) {
               static_cast<double>(arm.ranks.front()->gather_bytes_per_forward));
 }
 
+std::optional<double> power_w(const engine::DeviceCounters& counters) {
+  if (!counters.energy_mj || !counters.energy_ns || *counters.energy_ns == 0) {
+    return std::nullopt;
+  }
+  // Millijoules a nanosecond are megawatts.
+  return static_cast<double>(*counters.energy_mj) * 1e6 / static_cast<double>(*counters.energy_ns);
+}
+
+// Of the rank that takes most, beside that GPU's own limit.
 void add_power(const ArmSummary& arm, ArmMetrics& metrics) {
-  const auto power = largest(arm, [](const ArmMeasurement& rank) -> std::optional<double> {
-    if (!rank.counters.energy_mj || rank.counted_ns <= 0) {
-      return std::nullopt;
-    }
-    // Millijoules a nanosecond are megawatts.
-    return static_cast<double>(*rank.counters.energy_mj) * 1e6 /
-           static_cast<double>(rank.counted_ns);
-  });
-  const auto limit = largest(arm, [](const ArmMeasurement& rank) -> std::optional<double> {
-    const auto& milliwatts = rank.counters.power_limit_mw;
-    return milliwatts ? std::optional(static_cast<double>(*milliwatts) / 1000) : std::nullopt;
-  });
-  metrics.add("power_w", power, limit);
+  const auto most = *std::max_element(arm.ranks.begin(), arm.ranks.end(),
+                                      [](const ArmMeasurement* one, const ArmMeasurement* other) {
+                                        return power_w(one->counters) < power_w(other->counters);
+                                      });
+  const auto& milliwatts = most->counters.power_limit_mw;
+  metrics.add("power_w", power_w(most->counters),
+              milliwatts ? std::optional(static_cast<double>(*milliwatts) / 1000) : std::nullopt);
 }
 
 void add_prediction(const ArmSummary& arm, ArmMetrics& metrics) {

@@ -61,7 +61,7 @@ class CudaRankPlatform : public RankPlatform {
     return platform::make_cuda_device(options, clock_, signal);
   }
 
-  [[nodiscard]] DeviceCounters counters() const override { return read_counters(nvml_); }
+  [[nodiscard]] DeviceCounters counters() const override { return read_counters(nvml_, clock_); }
 
   [[nodiscard]] std::string_view gather() const override {
     if (!chosen_.ok()) {

@@ -27,7 +27,7 @@ std::optional<std::uint64_t> grown(const DeviceCounters& sum, const DeviceCounte
 
 }  // namespace
 
-DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device) {
+DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device, platform::Clock& clock) {
   DeviceCounters counters;
   if (!device.ok()) {
     counters.absent_reason = device.refusal().message();
@@ -35,6 +35,7 @@ DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device) {
   }
   read(device->nvlink_received_bytes(), counters.nvlink_received_bytes, counters.absent_reason);
   read(device->energy_mj(), counters.energy_mj, counters.absent_reason);
+  counters.energy_ns = static_cast<std::uint64_t>(clock.now());
   read(device->power_limit_mw(), counters.power_limit_mw, counters.absent_reason);
   read(device->used_bytes(), counters.used_bytes, counters.absent_reason);
   return counters;
@@ -45,6 +46,7 @@ DeviceCounters accumulate(const DeviceCounters& sum, const DeviceCounters& befor
   DeviceCounters total;
   total.nvlink_received_bytes = grown(sum, before, after, &DeviceCounters::nvlink_received_bytes);
   total.energy_mj = grown(sum, before, after, &DeviceCounters::energy_mj);
+  total.energy_ns = grown(sum, before, after, &DeviceCounters::energy_ns);
   // An absent one is below every reading.
   total.power_limit_mw = std::max(sum.power_limit_mw, after.power_limit_mw);
   total.used_bytes = std::max(sum.used_bytes, after.used_bytes);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "platform/clock.h"
 #include "telemetry/nvml.h"
 
 namespace dlo::engine {
@@ -16,6 +17,7 @@ namespace dlo::engine {
 struct DeviceCounters {
   std::optional<std::uint64_t> nvlink_received_bytes;  // since some start
   std::optional<std::uint64_t> energy_mj;              // likewise
+  std::optional<std::uint64_t> energy_ns;              // when that was read, by `clock`
   std::optional<std::uint64_t> power_limit_mw;
   std::optional<std::uint64_t> used_bytes;            // of the device, all processes
   std::optional<std::uint64_t> allocator_peak_bytes;  // torch's: activations
@@ -24,11 +26,12 @@ struct DeviceCounters {
 };
 
 // What NVML tells of `device`, or why it tells nothing.
-[[nodiscard]] DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device);
+[[nodiscard]] DeviceCounters read_counters(const Result<telemetry::NvmlDevice>& device,
+                                           platform::Clock& clock);
 
-// `sum` begins with 0 NVLink bytes and no energy, both present, and gets what they grew by between
-// `before` and `after` of one turn. A missing reading, or one that went backwards, leaves the
-// figure absent for good: a sum that lacks a turn is a wrong number. The rest is the largest
+// `sum` begins with 0 NVLink bytes, energy and its time, all present, and gets what they grew by
+// between `before` and `after` of one turn. A missing reading, or one that went backwards, leaves
+// the figure absent for good: a sum that lacks a turn is a wrong number. The rest is the largest
 // reading, reasons the first one.
 [[nodiscard]] DeviceCounters accumulate(const DeviceCounters& sum, const DeviceCounters& before,
                                         const DeviceCounters& after);

@@ -100,12 +100,12 @@ json arm_to_json(const ArmMeasurement& arm) {
               {"prediction_note", arm.prediction_note},
               {"nvlink_received_bytes", null_or(arm.counters.nvlink_received_bytes)},
               {"energy_mj", null_or(arm.counters.energy_mj)},
+              {"energy_ns", null_or(arm.counters.energy_ns)},
               {"power_limit_mw", null_or(arm.counters.power_limit_mw)},
               {"used_bytes", null_or(arm.counters.used_bytes)},
               {"allocator_peak_bytes", null_or(arm.counters.allocator_peak_bytes)},
               {"absent_reason", arm.counters.absent_reason},
-              {"counted_forwards", arm.counted_forwards},
-              {"counted_ns", arm.counted_ns}};
+              {"counted_forwards", arm.counted_forwards}};
 }
 
 ArmMeasurement arm_from_json(const json& object) {
@@ -127,12 +127,12 @@ ArmMeasurement arm_from_json(const json& object) {
   object.at("prediction_note").get_to(arm.prediction_note);
   read_optional(object, "nvlink_received_bytes", arm.counters.nvlink_received_bytes);
   read_optional(object, "energy_mj", arm.counters.energy_mj);
+  read_optional(object, "energy_ns", arm.counters.energy_ns);
   read_optional(object, "power_limit_mw", arm.counters.power_limit_mw);
   read_optional(object, "used_bytes", arm.counters.used_bytes);
   read_optional(object, "allocator_peak_bytes", arm.counters.allocator_peak_bytes);
   object.at("absent_reason").get_to(arm.counters.absent_reason);
   object.at("counted_forwards").get_to(arm.counted_forwards);
-  object.at("counted_ns").get_to(arm.counted_ns);
   return arm;
 }
 

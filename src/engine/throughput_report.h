@@ -63,7 +63,6 @@ struct ArmMeasurement {
   // Over the turns of the rounds, which were `counted_forwards` forwards: accumulate().
   DeviceCounters counters;
   std::uint64_t counted_forwards = 0;
-  Nanoseconds counted_ns = 0;  // wall time of those turns
 };
 
 struct ThroughputReport {

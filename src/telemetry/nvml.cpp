@@ -58,19 +58,25 @@ Status find_all(NvmlFunctions& out) {
         find(library, "nvmlErrorString", out.error_text),
         find(library, "nvmlDeviceGetHandleByPciBusId_v2", out.device_by_bus_id),
         find(library, "nvmlDeviceGetMemoryInfo_v2", out.memory_info),
-        find(library, "nvmlDeviceGetFieldValues", out.field_values),
-        find(library, "nvmlDeviceGetTotalEnergyConsumption", out.total_energy),
-        find(library, "nvmlDeviceGetEnforcedPowerLimit", out.power_limit)}) {
+        find(library, "nvmlDeviceGetFieldValues", out.field_values)}) {
     if (!status.ok()) {
       return status;
     }
   }
+  // Without these only the figures of power are missing.
+  static_cast<void>(find(library, "nvmlDeviceGetTotalEnergyConsumption", out.total_energy));
+  static_cast<void>(find(library, "nvmlDeviceGetEnforcedPowerLimit", out.power_limit));
   return {};
 }
 
 Refusal failed(const NvmlFunctions& functions, std::string_view what, Return result,
                const std::string& where, std::string_view code = codes::kNvmlFailed) {
   return refuse(code, fmt::format("{}: {} (NVML {})", what, functions.error_text(result), result),
+                where, "the figure is left out");
+}
+
+Refusal too_old(std::string_view what, const std::string& where) {
+  return refuse(codes::kNvmlFailed, fmt::format("{}: this NVML has no function for it", what),
                 where, "the figure is left out");
 }
 
@@ -129,6 +135,9 @@ Result<std::uint64_t> NvmlDevice::nvlink_received_bytes() const {
 }
 
 Result<std::uint64_t> NvmlDevice::energy_mj() const {
+  if (functions_->total_energy == nullptr) {
+    return too_old("energy", bus_id_);
+  }
   unsigned long long energy = 0;
   if (const Return result = functions_->total_energy(device_, &energy); result != kSuccess) {
     return failed(*functions_, "energy", result, bus_id_);
@@ -137,6 +146,9 @@ Result<std::uint64_t> NvmlDevice::energy_mj() const {
 }
 
 Result<std::uint64_t> NvmlDevice::power_limit_mw() const {
+  if (functions_->power_limit == nullptr) {
+    return too_old("power limit", bus_id_);
+  }
   unsigned int limit = 0;
   if (const Return result = functions_->power_limit(device_, &limit); result != kSuccess) {
     return failed(*functions_, "power limit", result, bus_id_);

@@ -26,8 +26,13 @@ constexpr Nanoseconds kSettlePoll = 5 * kMillisecond;
 // dozen were seen to come and go between equal runs of libtorch and Open MPI.
 constexpr std::uint64_t kMappingSlack = 32;
 
-constexpr std::array<ResourceRow, 10> kRows{{
+constexpr std::string_view kEventDescriptor = "anon_inode:[eventfd]";
+// CUDA's driver was seen to keep one when a peer died that had memory of this process open.
+constexpr std::uint64_t kEventSlack = 2;
+
+constexpr std::array<ResourceRow, 11> kRows{{
     {"descriptors", &ProcessResources::descriptors, 0, &ProcessResources::descriptor_names},
+    {"event_descriptors", &ProcessResources::event_descriptors, kEventSlack},
     {"threads", &ProcessResources::threads, 0, &ProcessResources::thread_names},
     {"file_mappings", &ProcessResources::file_mappings},
     {"other_mappings", &ProcessResources::other_mappings, kMappingSlack},
@@ -47,10 +52,6 @@ constexpr std::size_t kNamesShown = 5;
 bool belongs_to_driver(std::string_view link_target) {
   return link_target.starts_with("/dev/nvidia") || link_target.starts_with("/dev/dri/");
 }
-
-// Nothing of the product opens one, but a driver does: one more stays behind when a peer dies that
-// had memory of this process open.
-constexpr std::string_view kEventDescriptor = "anon_inode:[eventfd]";
 
 // "cuda-EvtHandlr", "cuda00001400006".
 bool is_thread_of_driver(std::string_view name) {
@@ -90,16 +91,7 @@ Result<Names> names_of_descriptors(const platform::FileSystem& files) {
     const auto link = files.read_link(path);
     return link.ok() ? Result<std::string>(link->string()) : link.refusal();
   };
-  bool has_driver = false;
-  auto names = names_in(files, "/proc/self/fd", target, [&has_driver](std::string_view name) {
-    const bool drivers = belongs_to_driver(name);
-    has_driver = has_driver || drivers;
-    return drivers;
-  });
-  if (names.ok() && has_driver) {
-    std::erase(*names, kEventDescriptor);
-  }
-  return names;
+  return names_in(files, "/proc/self/fd", target, belongs_to_driver);
 }
 
 Result<Names> names_of_threads(const platform::FileSystem& files) {
@@ -199,6 +191,7 @@ Result<ProcessResources> count_resources(const platform::FileSystem& files,
   }
   counted.descriptor_names = std::move(descriptors).value();
   counted.thread_names = std::move(threads).value();
+  counted.event_descriptors = std::erase(counted.descriptor_names, kEventDescriptor);
   counted.descriptors = counted.descriptor_names.size();
   counted.threads = counted.thread_names.size();
   const auto maps = files.read_text("/proc/self/maps", kProcBytesMax);

@@ -21,8 +21,9 @@
 namespace dlo::telemetry {
 
 struct ProcessResources {
-  std::uint64_t descriptors = 0;      // /proc/self/fd
-  std::uint64_t threads = 0;          // /proc/self/task
+  std::uint64_t descriptors = 0;        // /proc/self/fd, but for the next row's
+  std::uint64_t event_descriptors = 0;  // of them eventfds: of drivers and event loops, never ours
+  std::uint64_t threads = 0;            // /proc/self/task
   std::uint64_t file_mappings = 0;    // /proc/self/maps with an inode: files, shared memory, memfd
   std::uint64_t other_mappings = 0;   // the rest: heaps, stacks, anonymous memory
   std::uint64_t locked_bytes = 0;     // VmLck
@@ -32,7 +33,7 @@ struct ProcessResources {
   std::uint64_t device_bytes = 0;
   std::uint64_t pinned_bytes = 0;
   std::uint64_t pageable_bytes = 0;
-  // What the first two figures count, one by one and sorted, so that a leak's line can name it.
+  // What descriptors and threads count, one by one and sorted, so that a leak's line can name it.
   std::vector<std::string> descriptor_names =
       {};                                      // "/out/a", "socket:[17]", "/memfd:dlo (deleted)"
   std::vector<std::string> thread_names = {};  // "dlo", "dlo-mpi"

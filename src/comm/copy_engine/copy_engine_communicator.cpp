@@ -40,15 +40,13 @@ void check(cudaError_t status, const char* what, const std::string& where) {
 }  // namespace
 
 CopyEngineCommunicator::CopyEngineCommunicator(std::unique_ptr<ControlGroup> group,
-                                               std::string where, const FailureSignal& signal,
-                                               FlagPage flags, StreamValues values)
+                                               std::string where, FlagPage flags,
+                                               StreamValues values)
     : group_(std::move(group)),
       where_(std::move(where)),
       flags_(std::move(flags)),
       values_(values),
-      batch_(2 * static_cast<std::size_t>(group_->size() - 1)) {
-  watch_.emplace(signal, [this] { release(); });
-}
+      batch_(2 * static_cast<std::size_t>(group_->size() - 1)) {}
 
 Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
     std::unique_ptr<ControlGroup> group, std::string where, const FailureSignal& signal,
@@ -62,8 +60,18 @@ Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
   if (!flags.ok()) {
     return flags.refusal();
   }
-  return std::unique_ptr<Communicator>(new CopyEngineCommunicator(
-      std::move(group), std::move(where), signal, std::move(flags).value(), *values));
+  std::unique_ptr<CopyEngineCommunicator> made(new CopyEngineCommunicator(
+      std::move(group), std::move(where), std::move(flags).value(), *values));
+  Status watched;
+  try {
+    made->watch_.emplace(signal, [self = made.get()] { self->release(); });
+  } catch (...) {  // no thread to be had
+    watched = thrown_refusal(std::current_exception(), made->where_);
+  }
+  if (auto agreed = vote(*made->group_, "release watch", watched, deadline); !agreed.ok()) {
+    return agreed.refusal();
+  }
+  return std::unique_ptr<Communicator>(std::move(made));
 }
 
 CopyEngineCommunicator::~CopyEngineCommunicator() {

@@ -59,8 +59,8 @@ class CopyEngineCommunicator : public Communicator {
     std::vector<const std::byte*> pieces;  // by rank
   };
 
-  CopyEngineCommunicator(std::unique_ptr<ControlGroup> group, std::string where,
-                         const FailureSignal& signal, FlagPage flags, StreamValues values);
+  CopyEngineCommunicator(std::unique_ptr<ControlGroup> group, std::string where, FlagPage flags,
+                         StreamValues values);
   // Every flag that this rank waits for, of all operations so far and of those to come.
   void release() noexcept;
   [[nodiscard]] std::string describe(const std::vector<DeviceSpan>& inputs) const;

@@ -58,7 +58,8 @@ void NcclCommunicator::gather_now(cudaStream_t stream, DeviceSpan input, DeviceS
     const auto status =
         ncclAllGather(input.data, output.data, input.bytes, ncclUint8, comm_, stream);
     if (status != ncclSuccess && !ended_.ended()) {
-      refused = nccl_refusal(status, comm_, "an AllGather was not enqueued", member_.where);
+      // Without the handle, which an abort may free meanwhile.
+      refused = nccl_refusal(status, nullptr, "an AllGather was not enqueued", member_.where);
     }
   });
   if (!whole) {

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <utility>
 
+#include "base/thrown_refusal.h"
 #include "comm/nccl/nccl_communicator.h"
 #include "comm/nccl/nccl_error.h"
 #include "comm/nccl/nccl_start.h"
@@ -54,11 +56,16 @@ Result<std::unique_ptr<Communicator>> NcclWorld::make_communicator(
       *id, control.rank(), control.size(), options_.ordinal, options_.shape, where};
   auto started = start_nccl(request, clock_, failure_signal(), deadline);
   std::unique_ptr<Communicator> communicator;
+  Status mine = started.ok() ? Status{} : Status(started.refusal());
   if (started.ok()) {
-    communicator = std::make_unique<NcclCommunicator>(
-        *started, NcclMember{control.rank(), control.size(), where}, failure_signal(), clock_);
+    try {
+      communicator = std::make_unique<NcclCommunicator>(
+          *started, NcclMember{control.rank(), control.size(), where}, failure_signal(), clock_);
+    } catch (...) {  // no thread to be had for its watch: nobody owns the handle yet
+      end_within_bound(*started, &ncclCommAbort);
+      mine = thrown_refusal(std::current_exception(), where);
+    }
   }
-  const Status mine = started.ok() ? Status{} : Status(started.refusal());
   if (auto agreed = vote(control, "nccl start", mine, deadline); !agreed.ok()) {
     if (communicator != nullptr) {
       communicator->abort();

@@ -105,8 +105,8 @@ class CudaDevice : public Device {
             },
             [failure = failure_] { return failure->failed(); })) {
     drain_event_ = events_.create();
-    // The driver starts the thread of its host functions at the first one: here, where nobody waits
-    // for it and nobody counts what a run leaves behind.
+    // The driver starts the thread of its host functions at the first one: with the device, not in
+    // the middle of a run whose threads are counted.
     check_cuda(cudaLaunchHostFunc(
                    stream(StreamKind::kPack), [](void*) {}, nullptr),
                "cannot launch a host function");

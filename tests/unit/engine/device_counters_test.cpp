@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/inline_device.h"
+
 namespace dlo::engine {
 namespace {
 
@@ -16,6 +18,7 @@ Result<telemetry::NvmlDevice> gpu(const std::string& library, const char* bus_id
 DeviceCounters reading(std::optional<std::uint64_t> nvlink_bytes, std::string reason = "") {
   return {.nvlink_received_bytes = nvlink_bytes,
           .energy_mj = std::nullopt,
+          .energy_ns = std::nullopt,
           .power_limit_mw = std::nullopt,
           .used_bytes = std::nullopt,
           .allocator_peak_bytes = std::nullopt,
@@ -23,23 +26,28 @@ DeviceCounters reading(std::optional<std::uint64_t> nvlink_bytes, std::string re
 }
 
 TEST(DeviceCounters, EverythingThere_NeedsNoReason) {
-  const auto counters = read_counters(gpu(DLO_FAKE_NVML, "0000:17:00.0"));
+  test::StillClock clock;
+  clock.sleep(5 * kSecond);
+  const auto counters = read_counters(gpu(DLO_FAKE_NVML, "0000:17:00.0"), clock);
   EXPECT_EQ(counters.nvlink_received_bytes, 7U * 1024);
   EXPECT_EQ(counters.energy_mj, 5'000'000'000U);
+  EXPECT_EQ(counters.energy_ns, 5 * kSecond);
   EXPECT_EQ(counters.power_limit_mw, 700'000U);
   EXPECT_EQ(counters.used_bytes, 300U);
   EXPECT_EQ(counters.absent_reason, "");
 }
 
 TEST(DeviceCounters, AbsentFigure_SaysWhy) {
-  const auto no_links = read_counters(gpu(DLO_FAKE_NVML, "0000:18:00.0"));
+  test::StillClock clock;
+  const auto no_links = read_counters(gpu(DLO_FAKE_NVML, "0000:18:00.0"), clock);
   EXPECT_FALSE(no_links.nvlink_received_bytes.has_value());
   EXPECT_FALSE(no_links.energy_mj.has_value());
   EXPECT_FALSE(no_links.power_limit_mw.has_value());
   EXPECT_EQ(no_links.used_bytes, 300U);
   EXPECT_NE(no_links.absent_reason.find("NVLink counter: Not Supported"), std::string::npos)
       << no_links.absent_reason;
-  const auto no_library = read_counters(gpu("libnvidia-ml-that-is-not-there.so.1", "0000:17:00.0"));
+  const auto no_library =
+      read_counters(gpu("libnvidia-ml-that-is-not-there.so.1", "0000:17:00.0"), clock);
   EXPECT_FALSE(no_library.used_bytes.has_value());
   EXPECT_NE(no_library.absent_reason.find("libnvidia-ml-that-is-not-there"), std::string::npos)
       << no_library.absent_reason;
@@ -57,6 +65,7 @@ TEST(Accumulate, EnergyOfTurns_AddsUpAndItsLimitIsKept) {
   const auto energy = [](std::uint64_t millijoules) {
     auto counters = reading(0);
     counters.energy_mj = millijoules;
+    counters.energy_ns = 10 * millijoules;
     counters.power_limit_mw = 700'000;
     return counters;
   };
@@ -64,6 +73,7 @@ TEST(Accumulate, EnergyOfTurns_AddsUpAndItsLimitIsKept) {
   sum = accumulate(sum, energy(100), energy(180));
   sum = accumulate(sum, energy(300), energy(320));
   EXPECT_EQ(sum.energy_mj, 100U);
+  EXPECT_EQ(sum.energy_ns, 1000U);
   EXPECT_EQ(sum.power_limit_mw, 700'000U);
   EXPECT_FALSE(accumulate(sum, reading(0), energy(5)).energy_mj.has_value());
 }

@@ -1,5 +1,6 @@
 // A stand-in for libnvidia-ml.so.1, loaded by nvml_test.cpp. GPU 0000:17:00.0 has everything;
 // 0000:18:00.0 has neither NVLink nor figures of power; there is no other.
+// Built once more as one that has no functions for power.
 
 #include <cstring>
 
@@ -61,6 +62,7 @@ Return nvmlDeviceGetFieldValues(Device device, std::int32_t count, FieldValue* f
   return kSuccess;
 }
 
+#ifndef DLO_FAKE_NVML_IS_OLD
 Return nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* energy) {
   *energy = 5'000'000'000ULL;
   return device == &gpus[0] ? kSuccess : kNotSupported;
@@ -70,5 +72,6 @@ Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned int* limit) {
   *limit = 700'000;
   return device == &gpus[0] ? kSuccess : kNotSupported;
 }
+#endif
 
 }  // extern "C"

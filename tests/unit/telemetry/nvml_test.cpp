@@ -38,6 +38,13 @@ TEST(Nvml, FigureThatIsNotSupported_IsRefusedWithNvmlsReason) {
   EXPECT_EQ(gpu(kBare).power_limit_mw().refusal().what, "power limit: Not Supported (NVML 3)");
 }
 
+TEST(Nvml, LibraryWithoutFunctionsForPower_TellsTheRest) {
+  const auto device = Nvml::load(DLO_FAKE_OLD_NVML).value().device(kFull).value();
+  EXPECT_EQ(device.used_bytes().value(), 300U);
+  EXPECT_EQ(device.energy_mj().refusal().what, "energy: this NVML has no function for it");
+  EXPECT_EQ(device.power_limit_mw().refusal().code, codes::kNvmlFailed);
+}
+
 TEST(Nvml, UnknownBusId_IsAcceleratorMissing) {
   const auto device = Nvml::load(DLO_FAKE_NVML).value().device("0000:99:00.0");
   ASSERT_FALSE(device.ok());

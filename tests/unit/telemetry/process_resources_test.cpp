@@ -200,7 +200,7 @@ TEST(CountResources, FilesOfAnotherSystem_AreCountedByTheirLines) {
                            "/dev/nvidia-caps/nvidia-cap1", "/dev/dri/renderD128"}) {
     files.put_symlink("/proc/self/fd/" + std::to_string(number++), node);
   }
-  files.put_symlink("/proc/self/fd/30", "anon_inode:[eventfd]");  // the driver's too
+  files.put_symlink("/proc/self/fd/30", "anon_inode:[eventfd]");
   files.put("/proc/self/fd/9", "");  // no link: something that cannot be named
   files.put("/proc/self/task/17/comm", "dlo-mpi\n");
   files.put("/proc/self/task/18/comm", "dlo\n");
@@ -219,6 +219,7 @@ TEST(CountResources, FilesOfAnotherSystem_AreCountedByTheirLines) {
   ASSERT_TRUE(counted.ok()) << counted.refusal().message();
   ProcessResources wanted;
   wanted.descriptors = 3;
+  wanted.event_descriptors = 1;
   wanted.threads = 2;
   wanted.descriptor_names = {"/dev/null", "/memfd:p?ge (deleted)", "?"};
   wanted.thread_names = {"dlo", "dlo-mpi"};
@@ -281,14 +282,15 @@ TEST(AddResources, NamesOfBoth_AreTogetherAndSorted) {
   EXPECT_EQ(all.thread_names, (std::vector<std::string>{"a", "b", "c"}));
 }
 
-TEST(CountResources, EventDescriptorWithoutADriver_Counts) {
-  test_support::MemoryFileSystem files;
-  files.put_symlink("/proc/self/fd/3", "anon_inode:[eventfd]");
-  files.put("/proc/self/task/17/comm", "dlo\n");
-  files.put("/proc/self/maps", "");
-  files.put("/proc/self/status", "");
-  EXPECT_EQ(count_resources(files, {}).value().descriptor_names,
-            std::vector<std::string>{"anon_inode:[eventfd]"});
+// Whether a driver is there or not: a count before it came up is held against one behind that.
+TEST(GrownResources, EventDescriptors_MayGrowByTheDriversAndNoMore) {
+  ProcessResources before;
+  ProcessResources after;
+  after.event_descriptors = 2;
+  EXPECT_TRUE(grown_resources(before, after).empty());
+  after.event_descriptors = 3;
+  EXPECT_EQ(grown_resources(before, after),
+            std::vector<std::string>{"event_descriptors: 0 before, 3 after"});
 }
 
 }  // namespace
