@@ -1,7 +1,7 @@
 #include "backend/given_up_buffers.h"
 
+#include <exception>
 #include <mutex>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -12,11 +12,14 @@ namespace {
 // Never destroyed: at the end of the process a stream may still write.
 template <typename Buffer>
 void keep(std::unique_ptr<Buffer> buffer) noexcept {
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<Buffer*>;
   Buffer* const given_up = buffer.release();
-  const std::lock_guard lock(mutex);
+  if (given_up == nullptr) {
+    return;
+  }
   try {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<Buffer*>;
+    const std::lock_guard lock(mutex);
     kept.push_back(given_up);
   } catch (const std::exception&) {
     return;
@@ -33,9 +36,8 @@ void give_up(std::unique_ptr<platform::HostBuffer> buffer) noexcept {
   keep(std::move(buffer));
 }
 
-void give_up(std::shared_ptr<hot_path::ChunkPacker> packer) noexcept {
-  using Holder = std::shared_ptr<hot_path::ChunkPacker>;
-  keep(std::unique_ptr<Holder>(new (std::nothrow) Holder(std::move(packer))));
+void give_up(PackerHolder packer) noexcept {
+  keep(std::move(packer));
 }
 
 }  // namespace dlo::backend

@@ -101,7 +101,8 @@ std::vector<std::string> OffloadBackend::disable() noexcept {
     problems.push_back(status.refusal().message());
   }
   if (!drained) {
-    problems.emplace_back("a stream is still busy: buffers that it may touch are left alone");
+    problems.emplace_back(
+        "a stream or a packing thread is still busy: buffers that it may touch are left alone");
     session.abandon_buffers();
     state_->abandoned_buffers = true;
   }

@@ -97,8 +97,9 @@ Status Session::prepare_host() {
   if (!sources.ok()) {
     return sources.refusal();
   }
-  packer_ = std::make_shared<hot_path::ChunkPacker>(std::move(sources).value(),
-                                                    request_.host_tensors, request_.pack_workers);
+  using Shared = std::shared_ptr<hot_path::ChunkPacker>;
+  packer_ = std::make_unique<Shared>(std::make_shared<hot_path::ChunkPacker>(
+      std::move(sources).value(), request_.host_tensors, request_.pack_workers));
   return {};
 }
 
@@ -139,7 +140,7 @@ void Session::build_transfer() {
   auto& device = request_.device;
   if (staging_store_) {
     transfer_ = std::make_unique<hot_path::StagedTransfer>(
-        device, packer_,
+        device, *packer_,
         hot_path::StagingRing{staging_store_->chunks(), plan_.memory.host_pinned,
                               request_.timeout});
   } else if (plan_.effective.transfer == contracts::Transfer::kAllGather) {
@@ -291,7 +292,7 @@ bool Session::drain() {
     }
   }
   // A failed device drops queued packing, which leaves workers at what was begun.
-  return packer_ == nullptr || packer_->await_quiet(device.clock(), bound);
+  return packer_ == nullptr || (*packer_)->await_quiet(device.clock(), bound);
 }
 
 void Session::abandon_buffers() noexcept {
@@ -301,9 +302,7 @@ void Session::abandon_buffers() noexcept {
   if (staging_store_) {
     staging_store_->abandon();
   }
-  if (packer_ != nullptr) {
-    give_up(std::move(packer_));
-  }
+  give_up(std::move(packer_));
   if (resident_group_) {
     resident_group_->abandon();
   }
@@ -334,7 +333,7 @@ void Session::end_hot_path() noexcept {
   transfer_.reset();
   slots_.reset();
   if (packer_ != nullptr) {
-    packer_->settle();
+    (*packer_)->settle();
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "backend/device_store.h"
+#include "backend/given_up_buffers.h"
 #include "backend/host_store.h"
 #include "backend/offload_backend.h"
 #include "backend/placement_plan.h"
@@ -95,9 +96,9 @@ class Session {
   BackendRequest request_;
   PlacementPlan placement_;
   TransferPlan plan_;
-  std::optional<HostStore> host_store_;            // unless blocks stay in mapped files
-  std::optional<StagingStore> staging_store_;      // when they do
-  std::shared_ptr<hot_path::ChunkPacker> packer_;  // likewise; null once it was given up
+  std::optional<HostStore> host_store_;        // unless blocks stay in mapped files
+  std::optional<StagingStore> staging_store_;  // when they do
+  PackerHolder packer_;                        // likewise; null once it was given up
   std::optional<DeviceStore> device_store_;
   std::optional<hot_path::SlotPool> slots_;
   std::unique_ptr<hot_path::BlockTransfer> transfer_;

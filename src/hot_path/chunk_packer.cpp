@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "base/bytes.h"
@@ -16,6 +17,18 @@ namespace {
 // enough that the last ones of a chunk end together.
 constexpr std::uint64_t kPieceBytes = kMiB / 2;
 constexpr Nanoseconds kQuietPoll = kMillisecond;
+
+// Counts a piece for as long as it is being packed, also when that throws.
+class Counted {
+ public:
+  explicit Counted(std::atomic<std::uint32_t>& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& count_;
+};
 
 }  // namespace
 
@@ -34,6 +47,7 @@ ChunkPacker::ChunkPacker(StagedSources sources, const contracts::HostTensors& te
 }
 
 void ChunkPacker::begin(const Job& job) {
+  const std::lock_guard lock(call_);
   require(begun_ - finished_ < jobs_.size(), "a chunk is begun while two are under way");
   auto& begun = jobs_[begun_ % jobs_.size()];
   const auto pieces = static_cast<std::size_t>(ceil_divide(job.destination.size(), kPieceBytes));
@@ -46,6 +60,11 @@ void ChunkPacker::begin(const Job& job) {
 }
 
 void ChunkPacker::finish() {
+  const std::lock_guard lock(call_);
+  finish_first();
+}
+
+void ChunkPacker::finish_first() {
   require(finished_ < begun_, "a chunk is finished that was not begun");
   auto& begun = jobs_[finished_++ % jobs_.size()];
   if (workers_ != nullptr && begun.batch.count > 0) {
@@ -62,14 +81,32 @@ void ChunkPacker::finish() {
 }
 
 void ChunkPacker::finish_begun() {
+  const std::lock_guard lock(call_);
   while (finished_ < begun_) {
-    finish();
+    finish_first();
+  }
+}
+
+void ChunkPacker::begin_and_finish_before(const Job& job) {
+  std::exception_ptr refused;
+  try {
+    begin(job);
+  } catch (...) {
+    refused = std::current_exception();
+  }
+  finish();
+  if (refused) {
+    std::rethrow_exception(refused);
   }
 }
 
 bool ChunkPacker::await_quiet(platform::Clock& clock, Deadline deadline) {
-  cancel();
-  while (packing_.load() > 0) {
+  cancel();  // before the look at the lock: a call that takes it from now on sees it
+  const auto is_quiet = [this] {
+    const std::unique_lock lock(call_, std::try_to_lock);
+    return lock.owns_lock() && packing_.load() == 0;
+  };
+  while (!is_quiet()) {
     if (deadline.expired(clock.now())) {
       return false;
     }
@@ -80,9 +117,10 @@ bool ChunkPacker::await_quiet(platform::Clock& clock, Deadline deadline) {
 
 void ChunkPacker::settle() noexcept {
   cancel();
+  const std::lock_guard lock(call_);
   while (finished_ < begun_) {
     try {
-      finish();
+      finish_first();
     } catch (...) {
       continue;  // nobody waits for this chunk any more
     }
@@ -90,7 +128,8 @@ void ChunkPacker::settle() noexcept {
 }
 
 void ChunkPacker::pack_piece(const Job& job, std::size_t piece) {
-  ++packing_;  // before the look at cancelled_: whoever cancels and then finds none has seen all
+  // Before the look at cancelled_: whoever cancels and then finds none has seen all.
+  const Counted counted(packing_);
   if (!cancelled_.load()) {
     const auto& source = sources_[job.ring][job.block];
     const std::uint64_t begin = piece * kPieceBytes;
@@ -98,7 +137,6 @@ void ChunkPacker::pack_piece(const Job& job, std::size_t piece) {
     source.table.fill(source.shard.chunks()[job.chunk].block_offset_bytes + begin,
                       job.destination.subspan(begin, bytes));
   }
-  --packing_;
 }
 
 }  // namespace dlo::hot_path

@@ -2,10 +2,13 @@
 // stream's thread and with the help of an executor's workers. Two chunks are under way at once, so
 // that the workers go on with the next one while the stream is on its way from one to the other.
 // Must not own: staging memory (backend), the order of chunks (staged_transfer.h), the mapping.
-// Threading: begin(), finish() and finish_begun() are called by one thread at a time, the pack
-// stream's; settle() by any once that stream is idle; cancel() and await_quiet() by any.
+// Threading: begin(), finish() and what is made of them are called by one thread at a time, the
+// pack stream's; cancel(), await_quiet() and settle() by any. A stream that says it is done may
+// still be inside a call (CUDA's, once it has failed), so the last two wait for calls too.
 // Allocates nothing after construction. Failure: finish() throws RunError mapping_truncated when a
-// source shrank, and both what the executor throws; as a stream's task they fail the device.
+// source shrank, and both what the executor throws; as a stream's task they fail the device. The
+// refusal names the chunk that was finished when the file was found short; with the next one under
+// way it may have been that one's read, so the chunk that met the end may be the one behind it.
 // A failed device drops what its pack stream had queued, so that a chunk may stay begun: workers
 // are at the mapping and the staging ring until settle() has returned.
 #pragma once
@@ -13,6 +16,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 #include "base/deadline.h"
@@ -53,6 +57,10 @@ class ChunkPacker {
   ChunkPacker& operator=(const ChunkPacker&) = delete;
 
   [[nodiscard]] const StagedSources& sources() const { return sources_; }
+  // Workers other than the finishing thread: a chunk that is begun is packed before its finish.
+  [[nodiscard]] bool works_ahead() const {
+    return workers_ != nullptr && workers_->worker_count() > 1;
+  }
 
   // Hands the job to the workers, without waiting for any. When it throws, the job is not begun.
   // Precondition: at most one other job is begun and not finished.
@@ -62,14 +70,19 @@ class ChunkPacker {
   void finish();
   // Finishes what a load that was cut short had begun, if it did.
   void finish_begun();
+  // Begins the job, then finishes the one begun before it, also when the begin throws. When both
+  // throw, the exception of the chunk before, which is the finish's, is the one that leaves.
+  void begin_and_finish_before(const Job& job);
 
   // Jobs still to come return at once, and one that runs ends after the piece it is at.
   void cancel() noexcept { cancelled_.store(true); }
-  // Cancels, and waits until no piece is being packed, as none will be from then on; false past the
-  // deadline, which a source that cannot be read may bring. settle() then does not wait for one.
+  // Cancels, and waits until no call of the stream is under way and no piece is being packed, as
+  // none will be from then on: a call that comes later does nothing but the books. False past the
+  // deadline, which a source that cannot be read may bring. After true, settle() waits for nothing
+  // of the kind.
   [[nodiscard]] bool await_quiet(platform::Clock& clock, Deadline deadline);
-  // Cancels, and finishes what was begun: from here on nothing is read or written for this packer,
-  // and its executor may go.
+  // Cancels, waits for a call that is under way, however long, and finishes what was begun: from
+  // here on nothing is read or written for this packer, and its executor may go.
   void settle() noexcept;
 
  private:
@@ -79,11 +92,13 @@ class ChunkPacker {
     platform::Batch batch;
   };
 
+  void finish_first();  // under the lock
   void pack_piece(const Job& job, std::size_t piece);
 
   StagedSources sources_;
   const contracts::HostTensors& tensors_;
   platform::Executor* workers_;
+  std::mutex call_;  // held as long as a begin(), a finish() or settle() lasts
   std::array<Begun, 2> jobs_;
   std::uint64_t begun_ = 0;
   std::uint64_t finished_ = 0;

@@ -6,6 +6,13 @@
 
 namespace dlo::hot_path {
 
+namespace {
+
+// From there on a chunk can be begun while one is finished and another is copied.
+constexpr std::size_t kChunksToWorkAhead = 3;
+
+}  // namespace
+
 using platform::OpLabel;
 using platform::Site;
 using platform::StreamKind;
@@ -15,9 +22,9 @@ StagedTransfer::StagedTransfer(platform::Device& device, std::shared_ptr<ChunkPa
     : device_(device),
       pinned_(staging.pinned),
       timeout_(staging.timeout),
-      packer_(std::move(packer)) {
-  // With one, packing chunk c + 1 would wait for a copy of chunk c that is issued behind it.
-  require(staging.chunks.size() >= 2, "a staged transfer needs at least two staging chunks");
+      packer_(std::move(packer)),
+      ahead_(staging.chunks.size() >= kChunksToWorkAhead && packer_->works_ahead()) {
+  require(!staging.chunks.empty(), "a staged transfer needs at least one staging chunk");
   for (const auto& span : staging.chunks) {
     staging_.push_back(StagingChunk{span, device.create_event(), device.create_event()});
   }
@@ -66,7 +73,17 @@ void StagedTransfer::begin_first(const BlockLoad& load) {
       label);
 }
 
-void StagedTransfer::pack(const BlockLoad& load, const ChunkPlace& at, bool last) {
+void StagedTransfer::pack_plain(const BlockLoad& load, const ChunkPlace& at) {
+  device_.launch_host(
+      StreamKind::kPack,
+      [packer = packer_, job = claim(load, at)] {
+        packer->begin(job);
+        packer->finish();
+      },
+      label_at(load, Site::kPack, at));
+}
+
+void StagedTransfer::pack_ahead(const BlockLoad& load, const ChunkPlace& at, bool last) {
   const auto label = label_at(load, Site::kPack, at);
   if (last) {
     device_.launch_host(
@@ -75,27 +92,27 @@ void StagedTransfer::pack(const BlockLoad& load, const ChunkPlace& at, bool last
     const ChunkPlace following{at.chunk + 1, (at.index + 1) % staging_.size()};
     device_.launch_host(
         StreamKind::kPack,
-        [packer = packer_, job = claim(load, following)] {
-          packer->begin(job);
-          packer->finish();
-        },
+        [packer = packer_, job = claim(load, following)] { packer->begin_and_finish_before(job); },
         label);
   }
-  device_.record(staging_[at.index].packed, StreamKind::kPack,
-                 label_at(load, Site::kPackedRecord, at));
 }
 
 void StagedTransfer::load(const BlockLoad& load) {
   const auto& chunks = packer_->sources()[load.ring][load.block].shard.chunks();
   device_.wait(StreamKind::kCopy, load.free, load.label(Site::kFreeWait));
-  if (!chunks.empty()) {
+  if (ahead_ && !chunks.empty()) {
     begin_first(load);
   }
   for (std::uint32_t c = 0; c < chunks.size(); ++c) {
     const ChunkPlace at{c, next_};
     const auto& staging = staging_[next_];
     const auto host = staging.span.first(chunks[c].piece_bytes);
-    pack(load, at, c + 1 == chunks.size());
+    if (ahead_) {
+      pack_ahead(load, at, c + 1 == chunks.size());
+    } else {
+      pack_plain(load, at);
+    }
+    device_.record(staging.packed, StreamKind::kPack, label_at(load, Site::kPackedRecord, at));
     await_packed(staging, label_at(load, Site::kPackedWait, at));
     device_.copy_to_device(StreamKind::kCopy,
                            load.slot_span.subspan(chunks[c].block_offset_bytes, host.size()), host,

@@ -2,7 +2,8 @@
 // that were handed to one.
 // Must not own: what runs on them, or stream order (platform/device.h).
 // Threading: any thread; a batch is finished by one thread at a time, behind its start. Failure: a
-// task's exception reaches whoever finishes its batch. Starting and finishing allocates nothing.
+// task's exception reaches whoever finishes its batch. What a call allocates, and where a batch
+// runs that is started inside a task, each executor says.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +52,7 @@ class Executor {
   // after all have ended.
   virtual void finish(Batch& batch) = 0;
 
-  // Starts and finishes a batch of `count` tasks. Inside a task of the executor they run on the
-  // calling thread.
+  // Starts and finishes a batch of `count` tasks.
   void parallel_for(std::size_t count, const std::function<void(std::size_t)>& task);
 };
 

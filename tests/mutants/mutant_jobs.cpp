@@ -42,6 +42,7 @@ struct Way {
   int ranks;
   std::uint64_t chunk_bytes;
   bool mapped;
+  bool ahead;  // chunks are begun before the one before is finished
 };
 
 // The largest block is not the last one, so that its bytes linger in a slot.
@@ -66,7 +67,8 @@ SyntheticJob mutant_job(const synthetic::SyntheticShape& shape, std::uint32_t de
   job.config = streaming_config(static_cast<std::uint32_t>(way.ranks), depth, way.chunk_bytes);
   job.mapped = way.mapped;
   job.config.staging_chunk_bytes = 2048;
-  job.config.staging_bytes = 2 * job.config.staging_chunk_bytes;
+  job.config.staging_bytes = (way.ahead ? 3 : 2) * job.config.staging_chunk_bytes;
+  job.pack_threads = way.ahead ? 2 : 1;
   job.requests = whole_forwards(shape.rings.size(), 1, 2);
   job.decorate = decorate;
   job.timeout = 5 * kSecond;
@@ -76,17 +78,19 @@ SyntheticJob mutant_job(const synthetic::SyntheticShape& shape, std::uint32_t de
 }  // namespace
 
 std::vector<NamedJob> mutant_jobs(const Decorate& decorate) {
-  constexpr std::array kWays{Way{1, 0, false}, Way{2, 0, false}, Way{2, 512, false},
-                             Way{1, 0, true}};
+  constexpr std::array kWays{Way{1, 0, false, false}, Way{2, 0, false, false},
+                             Way{2, 512, false, false}, Way{1, 0, true, false},
+                             Way{1, 0, true, true}};
   std::vector<NamedJob> jobs;
   for (const std::uint32_t blocks : {4U, 5U}) {
     for (const std::uint32_t depth : {1U, 2U}) {
       for (const auto& way : kWays) {
         for (const bool child : {false, true}) {
-          jobs.push_back(NamedJob{fmt::format("{} blocks{}, depth {}, {} ranks, chunk {}{}", blocks,
-                                              child ? " and a child" : "", depth, way.ranks,
-                                              way.chunk_bytes, way.mapped ? ", mapped" : ""),
-                                  mutant_job(mutant_shape(blocks, child), depth, way, decorate)});
+          jobs.push_back(
+              NamedJob{fmt::format("{} blocks{}, depth {}, {} ranks, chunk {}{}{}", blocks,
+                                   child ? " and a child" : "", depth, way.ranks, way.chunk_bytes,
+                                   way.mapped ? ", mapped" : "", way.ahead ? " and ahead" : ""),
+                       mutant_job(mutant_shape(blocks, child), depth, way, decorate)});
         }
       }
     }

@@ -24,8 +24,8 @@ struct NamedJob {
 // Odd and even rings of uneven blocks, larger than the number of slots (a ring that fits its slots
 // reloads equal bytes, so that a missing free wait cannot show), depth 1 and 2, rank-local and
 // AllGather of two ranks, whole blocks and chunks, and staged from mapped files through a ring of
-// two chunks; each alone and as a DiT with a child of two blocks that is walked before it.
-// `decorate` goes around every rank's device.
+// two chunks, and of three with workers; each alone and as a DiT with a child of two blocks that is
+// walked before it. `decorate` goes around every rank's device.
 [[nodiscard]] std::vector<NamedJob> mutant_jobs(const Decorate& decorate);
 
 // True when the outcome of some rank is not that of a good run: another digest, wrong bytes, an

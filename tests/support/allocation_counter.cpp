@@ -7,10 +7,12 @@
 namespace {
 
 std::atomic<std::uint64_t> count{0};
+thread_local bool memory_is_out = false;
 
 void* counted(std::size_t bytes) {
   ++count;
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) {
+  void* const memory = memory_is_out ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  if (memory != nullptr) {
     return memory;
   }
   throw std::bad_alloc();
@@ -42,6 +44,13 @@ namespace dlo::test_support {
 
 std::uint64_t allocation_count() {
   return count.load();
+}
+
+NoMemory::NoMemory() {
+  memory_is_out = true;
+}
+NoMemory::~NoMemory() {
+  memory_is_out = false;
 }
 
 }  // namespace dlo::test_support

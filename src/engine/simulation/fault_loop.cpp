@@ -63,8 +63,9 @@ std::vector<SimulatedCase> fault_cases() {
   auto staged = local;
   staged.mapped = true;
   staged.staging_chunk_bytes = 512;
-  staged.staging_bytes = 1024;
+  staged.staging_bytes = 1536;  // three chunks: packed ahead
   auto staged_residents = staged;
+  staged_residents.staging_bytes = 1024;  // two: chunk by chunk
   staged_residents.pin_cpu_memory = false;
   staged_residents.ring_blocks = {4};
   staged_residents.resident_layers = 1;

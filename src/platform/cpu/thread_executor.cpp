@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "platform/posix/thread_name.h"
+
 namespace dlo::platform {
 
 namespace {
@@ -66,6 +68,7 @@ void ThreadExecutor::finish(Batch& batch) {
 }
 
 void ThreadExecutor::work() {
+  name_this_thread("dlo-worker");
   std::unique_lock lock(mutex_);
   while (true) {
     started_.wait(lock, [this] { return stopping_ || first_ != nullptr; });

@@ -1,7 +1,8 @@
 // Owns: ThreadExecutor, worker threads that live as long as it does.
 // Must not own: what runs on them. Threading: batches may be started and finished by any thread;
 // workers take them in the order of their start, whoever finishes one helps with that one alone. A
-// batch that is started inside a task runs on the thread that finishes it.
+// batch that is started inside a task (parallel_for() too) runs on the thread that finishes it.
+// Starting and finishing allocates nothing. The workers' name is "dlo-worker".
 // Failure: a task's exception travels to whoever finishes its batch; the other tasks still run.
 #pragma once
 

@@ -3,6 +3,7 @@
 // Must not own: the plan or its counters. Which task fails is drawn on the submitting thread, in
 // the order of the tasks, whatever thread it will run on; a batch under a plan with rules has run
 // when start() returns.
+// Without rules it allocates nothing of its own; with rules start() does.
 // Threading and failure: those of the executor below; what is injected is thrown as RunError, by
 // start() for a submission and by finish() for a task.
 #pragma once

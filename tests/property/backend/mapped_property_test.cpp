@@ -43,7 +43,8 @@ SyntheticJob draw_mapped_job(int ranks) {
   job.config.staging_chunk_bytes =
       *rc::gen::elementOf(std::vector<std::uint64_t>{0, 256, 512, 4096});
   job.config.staging_bytes = *rc::gen::elementOf(std::vector<std::uint64_t>{
-      0, 2 * std::max<std::uint64_t>(256, job.config.staging_chunk_bytes)});
+      0, *rc::gen::inRange<std::uint64_t>(2, 5) *
+             std::max<std::uint64_t>(256, job.config.staging_chunk_bytes)});
   job.requests = whole_walks(rings.size(), *rc::gen::inRange(1U, 4U), *rc::gen::inRange(1U, 3U));
   job.mapped = true;
   job.pack_threads = *rc::gen::inRange<std::size_t>(1, 4);

@@ -4,7 +4,12 @@
 // Method: one rank on a recording device over a double of mapped tensors.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <functional>
+#include <thread>
+
 #include "synthetic/synthetic_mapping.h"
+#include "tests/support/gate.h"
 #include "tests/unit/backend/backend_fixture.h"
 
 namespace dlo::backend {
@@ -12,6 +17,32 @@ namespace {
 
 using platform::MemoryPurpose;
 using platform::Site;
+
+// A mapping that notices when it is asked whether its files are whole.
+class AskedMapping final : public contracts::HostTensors {
+ public:
+  explicit AskedMapping(contracts::HostTensors& inner) : inner_(inner) {}
+  [[nodiscard]] contracts::Backing backing() const override { return inner_.backing(); }
+  [[nodiscard]] TensorView view(const std::string& name) const override {
+    return inner_.view(name);
+  }
+  void for_each_run(const std::string& name, const contracts::RunSink& sink) const override {
+    inner_.for_each_run(name, sink);
+  }
+  [[nodiscard]] bool intact() const noexcept override {
+    if (when_asked) {
+      when_asked();
+    }
+    return inner_.intact();
+  }
+  void release(const std::string& name) override { inner_.release(name); }
+  [[nodiscard]] std::uint64_t held_bytes() const override { return inner_.held_bytes(); }
+
+  std::function<void()> when_asked;  // on the asking thread, before the answer
+
+ private:
+  contracts::HostTensors& inner_;
+};
 
 class MappedFixture {
  public:
@@ -22,7 +53,7 @@ class MappedFixture {
         private_tensors(model.table(), model.seed()),
         context(make_rank_context(0, 1, *signal)) {
     contracts::HostTensors& tensors = private_tensors;
-    contracts::HostTensors& mapped_tensors = mapping;
+    contracts::HostTensors& mapped_tensors = asked_mapping;
     backend = std::make_unique<OffloadBackend>(
         BackendRequest{.config = config,
                        .table = model.table(),
@@ -44,6 +75,7 @@ class MappedFixture {
   test::RecordingDevice device;
   synthetic::SyntheticModel model{synthetic::draw_shape(9, {3, 4})};
   synthetic::SyntheticMapping mapping;
+  AskedMapping asked_mapping{mapping};
   synthetic::SyntheticTensors private_tensors;
   contracts::OffloadPlan offload_plan{.resident_dit_paths = {"ring1"}};
   std::unique_ptr<FailureSignal> signal = make_local_failure_signal();
@@ -119,6 +151,35 @@ TEST(MappedBacking, StreamThatDoesNotDrain_KeepsStagingAndMappingWithWhatMayRead
   EXPECT_EQ(fixture.mapping.mapped_count(), streamed_tensors(fixture.model));
   EXPECT_EQ(fixture.device.pinned_memory().now_bytes,
             fixture.backend->memory_plan().staging_bytes());
+}
+
+// As on an accelerator that has failed: its streams say they are done while its thread packs.
+TEST(MappedBacking, PackerThatIsBusyBehindDrainedStreams_KeepsStagingAndMapping) {
+  MappedFixture fixture(test::rank_local_config());
+  ASSERT_TRUE(fixture.backend->enable().ok());
+  test_support::Gate gate;
+  std::atomic<bool> inside{false};
+  fixture.asked_mapping.when_asked = [&] {
+    inside.store(true);
+    gate.pass();
+  };
+  fixture.device.hold_host_functions();
+  fixture.run(0);
+  std::thread packing([&fixture] { fixture.device.run_held(); });
+  while (!inside.load()) {
+    std::this_thread::yield();
+  }
+  const auto problems = fixture.backend->disable();
+  EXPECT_EQ(problems.size(), 1U);
+  for (const auto& problem : problems) {
+    EXPECT_NE(problem.find("packing thread is still busy"), std::string::npos) << problem;
+  }
+  EXPECT_TRUE(fixture.backend->abandoned_buffers());
+  EXPECT_EQ(fixture.mapping.mapped_count(), streamed_tensors(fixture.model));
+  EXPECT_EQ(fixture.device.pinned_memory().now_bytes,
+            fixture.backend->memory_plan().staging_bytes());
+  gate.open();
+  packing.join();
 }
 
 config::OffloadConfig with_residents() {

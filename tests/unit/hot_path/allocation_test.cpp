@@ -67,14 +67,16 @@ TEST(HotPathAllocation, StagedLoads_AllocateNothing) {
   const platform::FaultPlan nothing_fails;
   platform::FaultInjector injector(nothing_fails, 0);
   platform::FaultingExecutor workers(threads, injector);  // as the engine has them
-  test::StagedBlocks blocks({512, 4096, 0, 2048}, 512, 3);
-  const auto transfer = blocks.make_transfer(device, &workers);
   const auto slot = device.allocate_device(4096, platform::MemoryPurpose::kSlot).value();
-  const auto before = test_support::allocation_count();
-  for (std::uint32_t load = 0; load < 12; ++load) {
-    transfer->load(BlockLoad{0, load % 4, 0, slot->span(), {90}, {91}});
+  for (const std::size_t staging_chunks : {2U, 3U}) {  // each chunk by itself, and ahead
+    test::StagedBlocks blocks({512, 4096, 0, 2048}, 512, staging_chunks);
+    const auto transfer = blocks.make_transfer(device, &workers);
+    const auto before = test_support::allocation_count();
+    for (std::uint32_t load = 0; load < 12; ++load) {
+      transfer->load(BlockLoad{0, load % 4, 0, slot->span(), {90}, {91}});
+    }
+    EXPECT_EQ(test_support::allocation_count() - before, 0U) << staging_chunks;
   }
-  EXPECT_EQ(test_support::allocation_count() - before, 0U);
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string_view>
+#include <thread>
 
 #include "base/codes.h"
 #include "base/error.h"
@@ -33,6 +35,9 @@ class Packing {
 
   [[nodiscard]] ChunkPacker::Job job(std::uint32_t chunk) {
     return {0, 0, chunk, ByteSpan(staging_).subspan(chunk * kChunkBytes, kChunkBytes)};
+  }
+  [[nodiscard]] ByteSpan both_first_chunks() {
+    return ByteSpan(staging_).subspan(0, 2 * kChunkBytes);
   }
   // Every byte of the chunk is `value`.
   [[nodiscard]] bool holds(std::uint32_t chunk, int value) {
@@ -155,6 +160,103 @@ TEST(ChunkPacker, AwaitQuiet_CancelsAndDoesNotWaitForWorkersThatAreAtNoPiece) {
   EXPECT_TRUE(packing.holds(0, 0)) << "nothing was packed behind it";
 }
 
+// A thread that is inside a finish until the gate is open: it asks whether the files are whole.
+class FinishAtAGate {
+ public:
+  explicit FinishAtAGate(Packing& packing) {
+    packing.tensors.when_asked = [this] {
+      inside_.store(true);
+      gate_.pass();
+      past_.store(true);
+    };
+    packing.packer->begin(packing.job(0));
+    thread_ = std::thread([&packing] { packing.packer->finish(); });
+    while (!inside_.load()) {
+      std::this_thread::yield();
+    }
+  }
+  ~FinishAtAGate() {
+    open();
+    thread_.join();
+  }
+  FinishAtAGate(const FinishAtAGate&) = delete;
+  FinishAtAGate& operator=(const FinishAtAGate&) = delete;
+
+  void open() { gate_.open(); }
+  [[nodiscard]] bool past() const { return past_.load(); }
+
+ private:
+  test_support::Gate gate_;
+  std::atomic<bool> inside_{false};
+  std::atomic<bool> past_{false};
+  std::thread thread_;
+};
+
+// Every piece is packed, the call is not over: what it still asks must not go.
+TEST(ChunkPacker, AwaitQuiet_CallThatIsUnderWay_IsFalsePastTheDeadlineAndTrueBehindIt) {
+  platform::SteadyClock clock;
+  Packing packing(nullptr);
+  FinishAtAGate finish(packing);
+  EXPECT_FALSE(packing.packer->await_quiet(clock, Deadline::after(clock.now(), 0)));
+  finish.open();
+  EXPECT_TRUE(packing.packer->await_quiet(clock, Deadline::after(clock.now(), 30 * kSecond)));
+  EXPECT_TRUE(finish.past());
+}
+
+TEST(ChunkPacker, Settle_WaitsForACallThatIsUnderWay) {
+  Packing packing(nullptr);
+  FinishAtAGate finish(packing);
+  std::atomic<bool> settling{false};
+  bool was_past = false;
+  std::thread settle([&] {
+    settling.store(true);
+    packing.packer->settle();
+    was_past = finish.past();
+  });
+  while (!settling.load()) {
+    std::this_thread::yield();
+  }
+  platform::SteadyClock().sleep(20 * kMillisecond);  // time for a settle that does not wait
+  finish.open();
+  settle.join();
+  EXPECT_TRUE(was_past);
+}
+
+TEST(ChunkPacker, CallsBehindQuietAndSettle_AskForNothingAndPackNothing) {
+  platform::SteadyClock clock;
+  Packing packing(nullptr);
+  packing.packer->begin(packing.job(0));
+  ASSERT_TRUE(packing.packer->await_quiet(clock, Deadline::after(clock.now(), 0)));
+  packing.packer->settle();
+  bool asked = false;
+  packing.tensors.when_asked = [&asked] { asked = true; };
+  packing.packer->begin(packing.job(1));
+  packing.packer->finish();
+  EXPECT_FALSE(asked);
+  EXPECT_TRUE(packing.holds(0, 0) && packing.holds(1, 0));
+}
+
+TEST(ChunkPacker, PieceThatThrows_FailsItsFinishAndIsOver) {
+  platform::SteadyClock clock;
+  for (const std::size_t workers : {1U, 3U}) {
+    ThreadExecutor threads(workers);
+    Packing packing(&threads);
+    auto beyond = packing.job(kChunks - 1);  // twice as long as what is left of the block
+    beyond.destination = packing.both_first_chunks();
+    packing.packer->begin(beyond);
+    EXPECT_THROW(packing.packer->finish(), LogicError);
+    EXPECT_TRUE(packing.packer->await_quiet(clock, Deadline::after(clock.now(), 0)));
+  }
+}
+
+TEST(ChunkPacker, WorksAhead_WithWorkersBesideTheFinishingThreadAlone) {
+  ThreadExecutor one(1);
+  ThreadExecutor two(2);
+  EXPECT_FALSE(Packing(nullptr).packer->works_ahead());
+  EXPECT_FALSE(Packing(&one).packer->works_ahead());
+  EXPECT_TRUE(Packing(&two).packer->works_ahead());
+}
+
 TEST(ChunkPacker, FileThatShrinks_FailsTheChunkThatIsFinishedByName) {
   ThreadExecutor workers(3);
   Packing packing(&workers);
@@ -172,20 +274,50 @@ TEST(ChunkPacker, FileThatShrinks_FailsTheChunkThatIsFinishedByName) {
   EXPECT_THROW(packing.packer->finish(), RunError) << "the other one has a finish of its own";
 }
 
+// Refuses the second submission.
+class SecondRefused {
+ public:
+  [[nodiscard]] platform::Executor* executor() { return &workers_; }
+
+ private:
+  static platform::FaultPlan plan() {
+    platform::FaultRule rule;
+    rule.call = platform::SeamCall::kSubmit;
+    rule.nth = 2;
+    return {.rules = {rule}, .seed = 1};
+  }
+
+  platform::FaultPlan plan_ = plan();
+  platform::FaultInjector injector_{plan_, 0};
+  ThreadExecutor threads_{2};
+  platform::FaultingExecutor workers_{threads_, injector_};
+};
+
 TEST(ChunkPacker, SubmissionThatIsRefused_IsNotBegunAndLeavesTheOtherOne) {
-  platform::FaultRule rule;
-  rule.call = platform::SeamCall::kSubmit;
-  rule.nth = 2;
-  const platform::FaultPlan plan{.rules = {rule}, .seed = 1};
-  platform::FaultInjector injector(plan, 0);
-  ThreadExecutor threads(2);
-  platform::FaultingExecutor workers(threads, injector);
-  Packing packing(&workers);
+  SecondRefused workers;
+  Packing packing(workers.executor());
   packing.packer->begin(packing.job(0));
   EXPECT_THROW(packing.packer->begin(packing.job(1)), RunError);
   packing.packer->finish();
   EXPECT_TRUE(packing.holds(0, 1) && packing.holds(1, 0));
   EXPECT_THROW(packing.packer->finish(), LogicError);
+}
+
+TEST(ChunkPacker, BeginThatIsRefused_TheChunkBeforeIsFinishedAndItsRefusalComesFirst) {
+  for (const bool sound : {true, false}) {
+    SecondRefused workers;
+    Packing packing(workers.executor());
+    packing.packer->begin(packing.job(0));
+    packing.tensors.sound.store(sound);
+    try {
+      packing.packer->begin_and_finish_before(packing.job(1));
+      FAIL() << "nothing was refused";
+    } catch (const RunError& error) {
+      EXPECT_EQ(error.code() == codes::kMappingTruncated, !sound) << error.what();
+    }
+    EXPECT_TRUE(packing.holds(0, 1) && packing.holds(1, 0));
+    EXPECT_THROW(packing.packer->finish(), LogicError) << "nothing is left begun";
+  }
 }
 
 }  // namespace

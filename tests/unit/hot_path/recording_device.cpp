@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "base/codes.h"
 
@@ -153,7 +154,18 @@ void RecordingDevice::launch(StreamKind stream, platform::StreamTask task, const
 void RecordingDevice::launch_host(StreamKind stream, platform::StreamTask task,
                                   const OpLabel& label) {
   note(OpRecord{OpKind::kLaunchHost, stream, label, 0});
-  task();
+  if (holds_) {
+    held_.push_back(std::move(task));
+  } else {
+    task();
+  }
+}
+
+void RecordingDevice::run_held() {
+  for (auto& task : held_) {
+    task();
+  }
+  held_.clear();
 }
 
 Status RecordingDevice::wait_host(platform::EventId, Deadline, const OpLabel& label) {

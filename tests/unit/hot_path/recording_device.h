@@ -56,6 +56,10 @@ class RecordingDevice final : public platform::Device {
   void refuse_allocation(std::uint32_t nth) { allocations_left_ = nth; }
   // Events never complete.
   void hang() { hangs_ = true; }
+  // From now on host functions are kept back, although their stream says it is done, until
+  // run_held() runs them in their order on the calling thread.
+  void hold_host_functions() { holds_ = true; }
+  void run_held();
 
   [[nodiscard]] std::string_view kind() const override { return "recording"; }
   [[nodiscard]] platform::Clock& clock() override { return clock_; }
@@ -105,6 +109,8 @@ class RecordingDevice final : public platform::Device {
   std::uint32_t events_ = 0;
   std::uint32_t allocations_left_ = 0;
   bool hangs_ = false;
+  bool holds_ = false;
+  std::vector<platform::StreamTask> held_;
   std::array<Book, 7> device_books_ = {
       std::make_shared<platform::MemoryUse>(), std::make_shared<platform::MemoryUse>(),
       std::make_shared<platform::MemoryUse>(), std::make_shared<platform::MemoryUse>(),

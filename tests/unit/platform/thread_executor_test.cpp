@@ -4,9 +4,11 @@
 #include "platform/cpu/thread_executor.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "platform/posix/steady_clock.h"
+#include "platform/posix/thread_name.h"
 #include "tests/support/gate.h"
 
 namespace dlo::platform {
@@ -37,6 +40,27 @@ TEST(ThreadExecutor, EveryIndex_RunsOnce) {
 
 TEST(ThreadExecutor, Zero_MeansOnePerHardwareThread) {
   EXPECT_GE(ThreadExecutor(0).worker_count(), 1U);
+}
+
+// As top and the lines of a leak show it.
+TEST(ThreadExecutor, Workers_BearTheirName) {
+  ThreadExecutor executor(2);
+  std::atomic<bool> named{false};
+  const auto here = std::this_thread::get_id();
+  std::array<char, kThreadNameMax + 1> name{};
+  const std::function<void(std::size_t)> task = [&](std::size_t) {
+    if (std::this_thread::get_id() != here) {
+      ::pthread_getname_np(::pthread_self(), name.data(), name.size());
+      named.store(true);
+    }
+  };
+  Batch batch{&task, 1, {}};
+  executor.start(batch);
+  while (!named.load()) {
+    std::this_thread::yield();
+  }
+  executor.finish(batch);
+  EXPECT_STREQ(name.data(), "dlo-worker");
 }
 
 TEST(ThreadExecutor, ThrowingTasks_LowestIndexIsRethrownAfterAllRan) {

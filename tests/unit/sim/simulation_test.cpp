@@ -3,20 +3,62 @@
 // Method: a bounded number of drawn cases, one schedule each; exploration proper runs many more.
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <utility>
+
 #include "engine/simulation/exploration.h"
 #include "platform/cpu/thread_executor.h"
+#include "platform/forwarding_device.h"
 #include "platform/posix/steady_clock.h"
 
 namespace dlo::engine {
 namespace {
 
+// The two forms of a staged load (hot_path/staged_transfer.h).
+struct PackForms {
+  bool plain = false;
+  bool ahead = false;
+};
+
+// Notes the form of each load: a begin by itself finishes no chunk, and its label names none.
+class PackFormDevice final : public platform::ForwardingDevice {
+ public:
+  PackFormDevice(std::unique_ptr<platform::Device> inner, PackForms& seen)
+      : ForwardingDevice(std::move(inner)), seen_(seen) {}
+  void launch_host(platform::StreamKind stream, platform::StreamTask task,
+                   const platform::OpLabel& label) override {
+    if (label.site == platform::Site::kPack) {
+      begun_ = begun_ || label.chunk < 0;
+      seen_.plain = seen_.plain || !begun_;
+      // From the third chunk on a begin waits for a copy of the same load.
+      seen_.ahead = seen_.ahead || (begun_ && label.chunk >= 2);
+    }
+    ForwardingDevice::launch_host(stream, std::move(task), label);
+  }
+
+ private:
+  PackForms& seen_;
+  bool begun_ = false;
+};
+
 TEST(Simulation, DrawnCases_EveryOracleHolds) {
+  std::size_t plain_cases = 0;
+  std::size_t ahead_cases = 0;
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     const auto simulated = draw_case(seed);
-    const auto verdict = simulate(simulated, seed);
+    PackForms seen;
+    SimulatedExtras extras;
+    extras.decorate = [&seen](std::unique_ptr<platform::Device> device, int) {
+      return std::make_unique<PackFormDevice>(std::move(device), seen);
+    };
+    const auto verdict = simulate(simulated, seed, extras);
     ASSERT_TRUE(verdict.ok()) << "seed " << seed << ": " << simulated.text() << "\n"
                               << verdict.violation;
+    plain_cases += seen.plain ? 1U : 0U;
+    ahead_cases += seen.ahead ? 1U : 0U;
   }
+  EXPECT_GE(plain_cases, 10U);
+  EXPECT_GE(ahead_cases, 10U);
 }
 
 TEST(Simulation, SameSeedTwice_SameTrace) {
