@@ -52,12 +52,11 @@ struct ModelSpec {
 };
 
 struct PlatformSpec {
-  std::string device = "cpu";  // or "cuda"
-  bool share_devices = false;  // ranks may outnumber accelerators; gathers go through host memory
-  std::string gather =
-      "nccl";             // on cuda: or "copy_engine", which leaves the SMs free; one node only
-  int nccl_max_ctas = 0;  // thread blocks of a collective at most; 0: NCCL's own choice
-  int nccl_cluster_size = -1;  // thread blocks that start together; -1: NCCL's own choice
+  std::string device = "cpu";   // or "cuda"
+  bool share_devices = false;   // ranks may outnumber accelerators; gathers go through host memory
+  std::string gather = "nccl";  // on cuda: or "copy_engine", which spares the SMs; one node only
+  int nccl_max_ctas = 0;        // thread blocks of a collective at most; 0: NCCL's own choice
+  int nccl_cluster_size = -1;   // thread blocks that start together; -1: NCCL's own choice
   std::optional<std::uint64_t> device_budget_bytes;  // imposed limit on device memory
   std::optional<std::uint64_t> pinned_budget_bytes;  // imposed limit on pinned memory
   std::optional<int> pin_fails_on_rank;              // this rank's pinned allocations are refused

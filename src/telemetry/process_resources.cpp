@@ -27,12 +27,10 @@ constexpr Nanoseconds kSettlePoll = 5 * kMillisecond;
 constexpr std::uint64_t kMappingSlack = 32;
 
 constexpr std::string_view kEventDescriptor = "anon_inode:[eventfd]";
-// CUDA's driver was seen to keep one when a peer died that had memory of this process open.
-constexpr std::uint64_t kEventSlack = 2;
 
 constexpr std::array<ResourceRow, 11> kRows{{
     {"descriptors", &ProcessResources::descriptors, 0, &ProcessResources::descriptor_names},
-    {"event_descriptors", &ProcessResources::event_descriptors, kEventSlack},
+    {"event_descriptors", &ProcessResources::event_descriptors},
     {"threads", &ProcessResources::threads, 0, &ProcessResources::thread_names},
     {"file_mappings", &ProcessResources::file_mappings},
     {"other_mappings", &ProcessResources::other_mappings, kMappingSlack},

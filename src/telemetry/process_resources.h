@@ -22,7 +22,7 @@ namespace dlo::telemetry {
 
 struct ProcessResources {
   std::uint64_t descriptors = 0;        // /proc/self/fd, but for the next row's
-  std::uint64_t event_descriptors = 0;  // of them eventfds: of drivers and event loops, never ours
+  std::uint64_t event_descriptors = 0;  // eventfds: of drivers and event loops, never ours
   std::uint64_t threads = 0;            // /proc/self/task
   std::uint64_t file_mappings = 0;    // /proc/self/maps with an inode: files, shared memory, memfd
   std::uint64_t other_mappings = 0;   // the rest: heaps, stacks, anonymous memory
@@ -33,10 +33,10 @@ struct ProcessResources {
   std::uint64_t device_bytes = 0;
   std::uint64_t pinned_bytes = 0;
   std::uint64_t pageable_bytes = 0;
-  // What descriptors and threads count, one by one and sorted, so that a leak's line can name it.
-  std::vector<std::string> descriptor_names =
-      {};                                      // "/out/a", "socket:[17]", "/memfd:dlo (deleted)"
-  std::vector<std::string> thread_names = {};  // "dlo", "dlo-mpi"
+  // What descriptors and threads count, one by one and sorted, so that a leak's line can name it:
+  // "/out/a", "socket:[17]", "/memfd:dlo (deleted)"; "dlo", "dlo-mpi".
+  std::vector<std::string> descriptor_names = {};
+  std::vector<std::string> thread_names = {};
 
   friend bool operator==(const ProcessResources&, const ProcessResources&) = default;
 };

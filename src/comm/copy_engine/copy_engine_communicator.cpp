@@ -213,8 +213,8 @@ void CopyEngineCommunicator::gather_now(const platform::NativeStream& native, De
     return output.data + static_cast<std::uint64_t>(from) * input.bytes;
   };
   meet(native, Flag::kLanded, number);
-  // A plain copy. A batch of copies takes the wish for a copy engine, but with it the link's own
-  // copies took 2 % longer on two H200s, and 5 % on one rank of an earlier run.
+  // A plain copy: a batch of copies takes the wish for a copy engine, but with it the link's own
+  // copies were seen to take longer.
   check(cudaMemcpyAsync(target(me), input.data, input.bytes, cudaMemcpyDeviceToDevice, stream),
         kPull, where_);
   // Everybody begins with another peer, so that no link is asked by all at once.

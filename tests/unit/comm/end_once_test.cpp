@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -111,10 +112,14 @@ TEST_F(EndOnceTest, EndUnderWay_UsesReturnAndEndsWaitForIt) {
   begun.pass();
   EXPECT_FALSE(ended_.use([] { FAIL() << "the handle is going"; }));
   std::atomic<int> seen{0};
+  test_support::Gate ending;
   std::thread other([&] {
+    ending.open();
     ended_.end(counted());
     seen = count_.load();
   });
+  ending.pass();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to return too early in
   leave.open();
   other.join();
   watch.join();

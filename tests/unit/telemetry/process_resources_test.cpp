@@ -282,16 +282,5 @@ TEST(AddResources, NamesOfBoth_AreTogetherAndSorted) {
   EXPECT_EQ(all.thread_names, (std::vector<std::string>{"a", "b", "c"}));
 }
 
-// Whether a driver is there or not: a count before it came up is held against one behind that.
-TEST(GrownResources, EventDescriptors_MayGrowByTheDriversAndNoMore) {
-  ProcessResources before;
-  ProcessResources after;
-  after.event_descriptors = 2;
-  EXPECT_TRUE(grown_resources(before, after).empty());
-  after.event_descriptors = 3;
-  EXPECT_EQ(grown_resources(before, after),
-            std::vector<std::string>{"event_descriptors: 0 before, 3 after"});
-}
-
 }  // namespace
 }  // namespace dlo::telemetry
