@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <stdexcept>
 #include <thread>
 
+#include "platform/posix/steady_clock.h"
 #include "tests/support/gate.h"
 #include "tests/support/inline_device.h"
 
@@ -119,7 +119,7 @@ TEST_F(EndOnceTest, EndUnderWay_UsesReturnAndEndsWaitForIt) {
     seen = count_.load();
   });
   ending.pass();
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to return too early in
+  platform::SteadyClock().sleep(20 * kMillisecond);  // time to return too early in
   leave.open();
   other.join();
   watch.join();
