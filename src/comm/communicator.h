@@ -29,7 +29,8 @@ class Communicator {
   // Enqueues on `stream` of `device`: output[r * input.bytes, ...) = input of rank r. `output` must
   // hold exactly size() * input.bytes (LogicError otherwise): callers narrow it to the chunk.
   // Both spans stay untouched by others until an event behind the operation. A peer's failure, a
-  // mismatch of sizes or the collective deadline fails the device with a code. Allocates nothing.
+  // mismatch of sizes or the collective deadline fails the device with a code. Allocates nothing
+  // for spans that it has gathered before.
   virtual void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                           DeviceSpan output, const platform::OpLabel& label) = 0;
 
@@ -45,6 +46,9 @@ class Communicator {
   // peer knows them any more, unless the deadline or a failure ended it early. Never throws.
   virtual void forget_inputs(const std::vector<DeviceSpan>& /*inputs*/,
                              Deadline /*deadline*/) noexcept {}
+
+  // Host memory of the communicator's own, for the data that it gathers.
+  [[nodiscard]] virtual std::uint64_t host_bytes() const { return 0; }
 
   // Future operations end with collective_failed; present ones end, and what they leave in their
   // outputs is void: who aborts has failed, and raises that before. Idempotent, and to be repeated

@@ -29,6 +29,7 @@ class ForwardingCommunicator : public Communicator {
   void forget_inputs(const std::vector<DeviceSpan>& inputs, Deadline deadline) noexcept override {
     inner_->forget_inputs(inputs, deadline);
   }
+  [[nodiscard]] std::uint64_t host_bytes() const override { return inner_->host_bytes(); }
   void abort() noexcept override { inner_->abort(); }
 
  protected:

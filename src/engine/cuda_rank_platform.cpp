@@ -23,17 +23,15 @@ class CudaRankPlatform : public RankPlatform {
         clock_(clock),
         place_(world.node_place()),
         device_count_(platform::cuda_device_count()),
-        shared_(place_.local_size > device_count_),
         chosen_(platform::choose_cuda_device(place_.local_rank, place_.local_size, device_count_,
                                              spec.share_devices)),
         nvml_(watched(chosen_)) {
-    // NCCL refuses two ranks of a communicator on one device, and copy engines pull from others.
-    if (!chosen_.ok() || shared_) {
+    if (!chosen_.ok()) {
       return;
     }
     if (spec.gather == "copy_engine") {
       copy_engines_.emplace(world);
-    } else {
+    } else if (place_.local_size <= device_count_) {  // NCCL refuses two ranks on one device
       nccl_.emplace(
           world, comm::NcclOptions{*chosen_, {spec.nccl_max_ctas, spec.nccl_cluster_size}}, clock);
     }
@@ -67,15 +65,15 @@ class CudaRankPlatform : public RankPlatform {
     if (!chosen_.ok()) {
       return "";
     }
-    if (shared_) {
-      return "host_memory";
+    if (copy_engines_) {
+      return "copy_engine";
     }
-    return copy_engines_ ? "copy_engine" : "nccl";
+    return nccl_ ? "nccl" : "host_memory";
   }
 
   [[nodiscard]] std::unique_ptr<comm::Communicator> reach(
       std::unique_ptr<comm::Communicator> communicator) override {
-    if (!shared_) {
+    if (copy_engines_ || nccl_) {
       return communicator;
     }
     return std::make_unique<comm::StagedCommunicator>(std::move(communicator));
@@ -100,7 +98,6 @@ class CudaRankPlatform : public RankPlatform {
   platform::Clock& clock_;
   const comm::NodePlace place_;
   const int device_count_;
-  const bool shared_;
   const Result<int> chosen_;
   const Result<telemetry::NvmlDevice> nvml_;
   std::optional<comm::NcclWorld> nccl_;

@@ -63,6 +63,10 @@ void measure_traffic(const telemetry::CopyLedger& ledger, const backend::Offload
       backend.memory_plan().host_store_bytes + backend.memory_plan().staging_bytes();
 }
 
+void allow_communicator(const comm::Communicator& communicator, RankReport& report) {
+  report.owned.host_private_limit += communicator.host_bytes();
+}
+
 void allow_component(const backend::DeviceComponent& component, RankReport& report) {
   report.owned.device_limit += component.device_bytes();
   report.owned.host_private_limit += component.host_bytes();

@@ -6,6 +6,7 @@
 
 #include "backend/device_component.h"
 #include "backend/offload_backend.h"
+#include "comm/communicator.h"
 #include "engine/operand.h"
 #include "engine/run_report.h"
 #include "platform/device.h"
@@ -28,8 +29,10 @@ void measure_memory(const platform::Device& device, const OperandBytes& operands
 void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
                      const std::vector<std::uint64_t>& ring_walks, RankReport& report);
 
-// Adds to the limits that measure_traffic() took from the plan what a component beside the DiTs may
-// take: its device bytes, whether it stays or comes and goes, and its host master.
+// These add to the limits that measure_traffic() took from the plan: the host memory through which
+// a communicator gathers, and what a component beside the DiTs may take, its device bytes, whether
+// it stays or comes and goes, and its host master.
+void allow_communicator(const comm::Communicator& communicator, RankReport& report);
 void allow_component(const backend::DeviceComponent& component, RankReport& report);
 
 }  // namespace dlo::engine

@@ -53,7 +53,7 @@ struct ModelSpec {
 
 struct PlatformSpec {
   std::string device = "cpu";   // or "cuda"
-  bool share_devices = false;   // ranks may outnumber accelerators; gathers go through host memory
+  bool share_devices = false;   // ranks may outnumber accelerators
   std::string gather = "nccl";  // on cuda: or "copy_engine", which spares the SMs; one node only
   int nccl_max_ctas = 0;        // thread blocks of a collective at most; 0: NCCL's own choice
   int nccl_cluster_size = -1;   // thread blocks that start together; -1: NCCL's own choice

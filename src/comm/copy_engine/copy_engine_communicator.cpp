@@ -76,9 +76,9 @@ Result<std::unique_ptr<Communicator>> CopyEngineCommunicator::make(
 
 CopyEngineCommunicator::~CopyEngineCommunicator() {
   watch_.reset();
-  if (!shared_.empty()) {
-    static auto& kept = *new std::vector<FlagPage>;
-    kept.push_back(std::move(flags_));
+  if (!shared_.empty()) {  // a stream may still be on its way through them
+    static auto& kept = *new std::vector<std::pair<FlagPage, CopyGraphs>>;
+    kept.emplace_back(std::move(flags_), std::move(graphs_));
   }
 }
 
@@ -159,6 +159,7 @@ void CopyEngineCommunicator::forget_inputs(const std::vector<DeviceSpan>& inputs
 std::size_t CopyEngineCommunicator::close_mappings(const std::vector<DeviceSpan>& inputs) noexcept {
   std::size_t closed = 0;
   for (const auto& input : inputs) {
+    graphs_.forget(input);
     const auto found = std::find_if(shared_.begin(), shared_.end(), [&](const Shared& shared) {
       return shared.mine.data == input.data;
     });
@@ -204,27 +205,34 @@ void CopyEngineCommunicator::gather_now(const platform::NativeStream& native, De
                           "see the log of this rank"));
   }
   auto* const stream = static_cast<cudaStream_t>(native.handle);
-  constexpr const char* kPull = "a piece cannot be pulled";
-  const Shared& shared = find(input);
-  const auto offset = input.data - shared.mine.data;
-  const int me = rank();
+  const auto graph = copies_of(input, output);
   const std::uint32_t number = ++sequence_;
+  meet(native, Flag::kLanded, number);
+  check(cudaGraphLaunch(graph, stream), "the pieces cannot be pulled", where_);
+  meet(native, Flag::kTaken, number);
+}
+
+cudaGraphExec_t CopyEngineCommunicator::copies_of(DeviceSpan input, DeviceSpan output) {
+  const int me = rank();
   const auto target = [&](int from) {
     return output.data + static_cast<std::uint64_t>(from) * input.bytes;
   };
-  meet(native, Flag::kLanded, number);
-  // A plain copy: a batch of copies takes the wish for a copy engine, but with it the link's own
-  // copies were seen to take longer.
-  check(cudaMemcpyAsync(target(me), input.data, input.bytes, cudaMemcpyDeviceToDevice, stream),
-        kPull, where_);
+  const PieceCopy own{target(me), input.data};
+  if (auto* const graph = graphs_.find(own, input.bytes)) {
+    return graph;
+  }
+  const Shared& shared = find(input);
+  const auto offset = input.data - shared.mine.data;
   // Everybody begins with another peer, so that no link is asked by all at once.
+  std::vector<PieceCopy> copies{own};
   for (int step = 1; step < size(); ++step) {
     const int peer = (me + step) % size();
-    const auto* piece = shared.pieces[static_cast<std::size_t>(peer)] + offset;
-    check(cudaMemcpyAsync(target(peer), piece, input.bytes, cudaMemcpyDeviceToDevice, stream),
-          kPull, where_);
+    copies.push_back({target(peer), shared.pieces[static_cast<std::size_t>(peer)] + offset});
   }
-  meet(native, Flag::kTaken, number);
+  cudaGraphExec_t graph = nullptr;
+  check(graphs_.add(copies, input.bytes, graph), "the copies of a gather cannot be prepared",
+        where_);
+  return graph;
 }
 
 void CopyEngineCommunicator::meet(const platform::NativeStream& native, Flag flag,

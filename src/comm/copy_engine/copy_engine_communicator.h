@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "comm/communicator.h"
+#include "comm/copy_engine/copy_graphs.h"
 #include "comm/copy_engine/flag_page.h"
 #include "comm/copy_engine/stream_values.h"
 #include "comm/release_watch.h"
@@ -30,7 +31,8 @@ namespace dlo::comm {
 //     taken[p][r] := n for every peer p, then wait taken[r][p] >= n for every one
 //                                                     (then the input may be overwritten)
 // All ranks load the same chunks in the same order, so waiting for every peer before the first pull
-// loses little, and the host makes two calls for all flags instead of four a peer.
+// loses little, and the host makes two calls for all flags instead of four a peer; the copies are
+// one launch (copy_graphs).
 class CopyEngineCommunicator : public Communicator {
  public:
   // Collective over `group`; all ranks get one answer. `signal` outlives the communicator. Codes:
@@ -67,6 +69,8 @@ class CopyEngineCommunicator : public Communicator {
   void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
   [[nodiscard]] const Shared& find(DeviceSpan input) const;
   void gather_now(const platform::NativeStream& native, DeviceSpan input, DeviceSpan output);
+  // The own piece's copy and the pulls of all peers' pieces, as one launch.
+  [[nodiscard]] cudaGraphExec_t copies_of(DeviceSpan input, DeviceSpan output);
   // Tells every peer that this rank's `flag` is at `number`, and lets the stream wait for theirs.
   void meet(const platform::NativeStream& native, FlagPage::Flag flag, std::uint32_t number);
   // How many of `inputs` were shared here; they no longer are.
@@ -78,6 +82,7 @@ class CopyEngineCommunicator : public Communicator {
   StreamValues values_;
   ValueBatch batch_;
   std::vector<Shared> shared_;
+  CopyGraphs graphs_;
   std::atomic<std::uint32_t> sequence_{0};
   bool aborted_ = false;
   std::optional<ReleaseWatch> watch_;  // last: it uses the flags

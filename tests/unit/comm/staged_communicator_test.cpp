@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <vector>
+
 #include "base/codes.h"
 #include "base/error.h"
 #include "comm/forwarding_world.h"
@@ -40,6 +43,29 @@ TEST(StagedCommunicator, Gather_PlacesEveryRank) {
     test_support::run_ranks(worlds, [&](World& world) {
       StagedWorld staged(world);
       test_support::check_gather_places_every_rank(staged, clock);
+    });
+  }
+}
+
+TEST(StagedCommunicator, StagingMemory_IsNamedAsTheHoldersOwn) {
+  for (const int ranks : {1, 3}) {
+    platform::SteadyClock clock;
+    auto worlds = make_thread_world(ranks, clock);
+    test_support::run_ranks(worlds, [&](World& world) {
+      const auto deadline = Deadline::after(clock.now(), 10 * kSecond);
+      std::vector<int> all(static_cast<std::size_t>(ranks));
+      std::iota(all.begin(), all.end(), 0);
+      StagedCommunicator staged(
+          world.make_communicator(all, "staged", deadline, 10 * kSecond).value());
+      EXPECT_EQ(staged.host_bytes(), 0U);
+      const auto device = platform::make_cpu_device({}, clock, world.failure_signal());
+      const auto memory = device->allocate_device(1024, platform::MemoryPurpose::kSlot).value();
+      const std::vector<DeviceSpan> inputs{memory->span().subspan(0, 256),
+                                           memory->span().subspan(256, 512)};
+      ASSERT_TRUE(staged.share_inputs(*device, inputs, deadline).ok());
+      EXPECT_EQ(staged.host_bytes(), 512U * (1 + static_cast<std::uint64_t>(ranks)));
+      EXPECT_EQ(device->pinned_memory().now_bytes, staged.host_bytes());
+      staged.forget_inputs(inputs, deadline);
     });
   }
 }
