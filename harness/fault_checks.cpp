@@ -4,15 +4,11 @@
 
 #include <algorithm>
 
-#include "base/codes.h"
-
 namespace dlo::harness {
 namespace {
 
 using engine::RankReport;
 using engine::RequestDigest;
-
-constexpr std::uint64_t kEventDescriptorsOfALostPeer = 1;
 
 bool shares_weights(const RankReport& rank, const RankReport& other) {
   const std::vector<int>& group = rank.weight_group;
@@ -59,11 +55,6 @@ std::vector<std::string> check_leaks(const RankReport& rank) {
           &telemetry::ProcessResources::other_mappings}) {
       change.after.*figure = change.before.*figure;
     }
-  }
-  // CUDA's driver keeps one for a peer that died with memory of this process open.
-  if (rank.gather == "copy_engine" && rank.code == codes::kPeerFailed) {
-    auto& held = change.after.event_descriptors;
-    held -= std::min(held, kEventDescriptorsOfALostPeer);
   }
   std::vector<std::string> findings;
   for (const std::string& line : telemetry::grown_resources(change.before, change.after)) {

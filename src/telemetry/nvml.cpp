@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/bytes.h"
@@ -19,18 +22,9 @@ using nvml_types::Return;
 
 struct NvmlFunctions {
   explicit NvmlFunctions(platform::SharedLibrary loaded) : library(std::move(loaded)) {}
-  ~NvmlFunctions() {
-    if (initialised) {
-      static_cast<void>(shut_down());
-    }
-  }
-  NvmlFunctions(const NvmlFunctions&) = delete;
-  NvmlFunctions& operator=(const NvmlFunctions&) = delete;
 
   platform::SharedLibrary library;
-  bool initialised = false;
   Return (*initialise)() = nullptr;
-  Return (*shut_down)() = nullptr;
   const char* (*error_text)(Return) = nullptr;
   Return (*device_by_bus_id)(const char*, Device*) = nullptr;
   Return (*memory_info)(Device, Memory*) = nullptr;
@@ -54,7 +48,7 @@ Status find(const platform::SharedLibrary& library, const char* name, Function*&
 Status find_all(NvmlFunctions& out) {
   const auto& library = out.library;
   for (const Status& status :
-       {find(library, "nvmlInit_v2", out.initialise), find(library, "nvmlShutdown", out.shut_down),
+       {find(library, "nvmlInit_v2", out.initialise),
         find(library, "nvmlErrorString", out.error_text),
         find(library, "nvmlDeviceGetHandleByPciBusId_v2", out.device_by_bus_id),
         find(library, "nvmlDeviceGetMemoryInfo_v2", out.memory_info),
@@ -80,24 +74,37 @@ Refusal too_old(std::string_view what, const std::string& where) {
                 where, "the figure is left out");
 }
 
-}  // namespace
-
-Nvml::Nvml(std::shared_ptr<const NvmlFunctions> functions) : functions_(std::move(functions)) {}
-
-Result<Nvml> Nvml::load(const std::string& library) {
+Result<std::unique_ptr<const NvmlFunctions>> start(const std::string& library) {
   auto loaded = platform::SharedLibrary::load(library);
   if (!loaded.ok()) {
     return loaded.refusal();
   }
-  const auto functions = std::make_shared<NvmlFunctions>(std::move(loaded).value());
+  auto functions = std::make_unique<NvmlFunctions>(std::move(loaded).value());
   if (const Status status = find_all(*functions); !status.ok()) {
     return status.refusal();
   }
   if (const Return result = functions->initialise(); result != kSuccess) {
     return failed(*functions, "NVML does not start", result, library);
   }
-  functions->initialised = true;
-  return Nvml(functions);
+  return std::unique_ptr<const NvmlFunctions>(std::move(functions));
+}
+
+}  // namespace
+
+Result<Nvml> Nvml::load(const std::string& library) {
+  static std::mutex mutex;
+  // Never destroyed: devices hold on to it until the process ends.
+  static auto& started = *new std::map<std::string, std::unique_ptr<const NvmlFunctions>>;
+  const std::lock_guard lock(mutex);
+  auto& kept = started[library];
+  if (kept == nullptr) {
+    auto made = start(library);
+    if (!made.ok()) {
+      return made.refusal();
+    }
+    kept = std::move(made).value();
+  }
+  return Nvml(*kept);
 }
 
 Result<NvmlDevice> Nvml::device(const std::string& pci_bus_id) const {
@@ -106,12 +113,11 @@ Result<NvmlDevice> Nvml::device(const std::string& pci_bus_id) const {
   if (result != kSuccess) {
     return failed(*functions_, "no such GPU", result, pci_bus_id, codes::kAcceleratorMissing);
   }
-  return NvmlDevice(functions_, device, pci_bus_id);
+  return NvmlDevice(*functions_, device, pci_bus_id);
 }
 
-NvmlDevice::NvmlDevice(std::shared_ptr<const NvmlFunctions> functions, void* device,
-                       std::string bus_id)
-    : functions_(std::move(functions)), device_(device), bus_id_(std::move(bus_id)) {}
+NvmlDevice::NvmlDevice(const NvmlFunctions& functions, void* device, std::string bus_id)
+    : functions_(&functions), device_(device), bus_id_(std::move(bus_id)) {}
 
 Result<std::uint64_t> NvmlDevice::used_bytes() const {
   Memory memory;

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "base/result.h"
@@ -31,26 +30,26 @@ class NvmlDevice {
 
  private:
   friend class Nvml;
-  NvmlDevice(std::shared_ptr<const NvmlFunctions> functions, void* device, std::string bus_id);
+  NvmlDevice(const NvmlFunctions& functions, void* device, std::string bus_id);
 
-  std::shared_ptr<const NvmlFunctions> functions_;
+  const NvmlFunctions* functions_;
   void* device_;
   std::string bus_id_;
 };
 
 class Nvml {
  public:
-  // Loads and initialises; shut down when the last device has gone too. Codes: library_missing,
-  // nvml_failed.
+  // Loads and initialises once a process and keeps it: each start of NVML opens an event descriptor
+  // that its shutdown leaves open (seen with driver 580). Codes: library_missing, nvml_failed.
   [[nodiscard]] static Result<Nvml> load(const std::string& library = "libnvidia-ml.so.1");
 
   // `pci_bus_id` as CUDA writes it: "0000:17:00.0". Codes: accelerator_missing.
   [[nodiscard]] Result<NvmlDevice> device(const std::string& pci_bus_id) const;
 
  private:
-  explicit Nvml(std::shared_ptr<const NvmlFunctions> functions);
+  explicit Nvml(const NvmlFunctions& functions) : functions_(&functions) {}
 
-  std::shared_ptr<const NvmlFunctions> functions_;
+  const NvmlFunctions* functions_;
 };
 
 }  // namespace dlo::telemetry

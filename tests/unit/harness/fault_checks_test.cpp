@@ -133,18 +133,5 @@ TEST_F(CheckLeaksTest, BuffersGivenUpOnPurpose_AreNoLeakOfARankThatEndedByName) 
   EXPECT_EQ(findings(), 1U) << "only memory is given up";
 }
 
-TEST_F(CheckLeaksTest, EventDescriptorOfAPeerThatDied_IsCopyEnginesAlone) {
-  rank_.resources->after.event_descriptors = 1;
-  rank_.code = "peer_failed";
-  EXPECT_EQ(findings(), 1U);
-  rank_.gather = "copy_engine";
-  EXPECT_EQ(findings(), 0U);
-  rank_.resources->after.event_descriptors = 2;
-  EXPECT_EQ(findings(), 1U) << "one, no more";
-  rank_.resources->after.event_descriptors = 1;
-  rank_.code = "gather_failed";
-  EXPECT_EQ(findings(), 1U) << "no peer died";
-}
-
 }  // namespace
 }  // namespace dlo::harness

@@ -7,7 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "base/codes.h"
+#include "platform/posix/posix_file_system.h"
 #include "platform/posix/shared_library.h"
+#include "telemetry/process_resources.h"
 
 namespace dlo::telemetry {
 namespace {
@@ -19,8 +21,13 @@ NvmlDevice gpu(const char* bus_id) {
   return Nvml::load(DLO_FAKE_NVML).value().device(bus_id).value();
 }
 
+std::uint64_t event_descriptors() {
+  const auto counted = count_resources(platform::PosixFileSystem(), {});
+  return counted.value().event_descriptors;
+}
+
 TEST(Nvml, DeviceWithEverything_TellsBytesAndPower) {
-  const NvmlDevice device = gpu(kFull);  // keeps the library loaded by itself
+  const NvmlDevice device = gpu(kFull);
   EXPECT_EQ(device.used_bytes().value(), 300U);
   EXPECT_EQ(device.nvlink_received_bytes().value(), 7U * 1024);
   EXPECT_EQ(device.energy_mj().value(), 5'000'000'000U) << "more than 32 bits hold";
@@ -43,6 +50,16 @@ TEST(Nvml, LibraryWithoutFunctionsForPower_TellsTheRest) {
   EXPECT_EQ(device.used_bytes().value(), 300U);
   EXPECT_EQ(device.energy_mj().refusal().what, "energy: this NVML has no function for it");
   EXPECT_EQ(device.power_limit_mw().refusal().code, codes::kNvmlFailed);
+}
+
+TEST(Nvml, LoadedAgain_LeavesNoMoreDescriptors) {
+  ASSERT_TRUE(Nvml::load(DLO_FAKE_NVML).ok());
+  const auto open = event_descriptors();
+  EXPECT_GE(open, 1U) << "the stand-in leaves one a start";
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(gpu(kFull).used_bytes().value(), 300U);
+  }
+  EXPECT_EQ(event_descriptors(), open);
 }
 
 TEST(Nvml, UnknownBusId_IsAcceleratorMissing) {
@@ -72,10 +89,10 @@ TEST(SharedLibrary, Function_CanBeCalled) {
 }
 
 TEST(SharedLibrary, FindLoaded_LoadsNothing) {
-  EXPECT_EQ(platform::SharedLibrary::find_loaded(DLO_FAKE_NVML).refusal().code,
-            codes::kLibraryMissing);
-  const auto library = platform::SharedLibrary::load(DLO_FAKE_NVML).value();
-  EXPECT_TRUE(platform::SharedLibrary::find_loaded(DLO_FAKE_NVML).ok());
+  constexpr const char* kOfNobody = "libBrokenLocale.so.1";  // of the C library's package
+  EXPECT_EQ(platform::SharedLibrary::find_loaded(kOfNobody).refusal().code, codes::kLibraryMissing);
+  const auto library = platform::SharedLibrary::load(kOfNobody).value();
+  EXPECT_TRUE(platform::SharedLibrary::find_loaded(kOfNobody).ok());
 }
 
 }  // namespace
