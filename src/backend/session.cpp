@@ -137,24 +137,23 @@ Status Session::allocate() {
 }
 
 void Session::build_transfer() {
-  auto& device = request_.device;
   if (staging_store_) {
     transfer_ = std::make_unique<hot_path::StagedTransfer>(
-        device, *packer_,
+        request_.device, *packer_,
         hot_path::StagingRing{staging_store_->chunks(), plan_.memory.host_pinned,
                               request_.timeout});
   } else if (plan_.effective.transfer == contracts::Transfer::kAllGather) {
-    transfer_ = std::make_unique<hot_path::AllGatherTransfer>(device, *request_.weight_communicator,
-                                                              host_store_->sources(plan_),
-                                                              device_store_->input_slots());
+    transfer_ = std::make_unique<hot_path::AllGatherTransfer>(
+        request_.device, *request_.weight_communicator, host_store_->sources(plan_),
+        device_store_->input_slots());
   } else {
-    transfer_ = std::make_unique<hot_path::RankLocalTransfer>(device, host_store_->sources(plan_));
+    transfer_ =
+        std::make_unique<hot_path::RankLocalTransfer>(request_.device, host_store_->sources(plan_));
   }
 }
 
 void Session::build_chains() {
-  auto& device = request_.device;
-  slots_.emplace(device, device_store_->slots());
+  slots_.emplace(request_.device, device_store_->slots());
   rings_.resize(plan_.rings.size());
   // Ranks of a DP group serve different requests and may skip different blocks; ranks of an SP
   // group run the same one.
@@ -177,9 +176,9 @@ void Session::build_chains() {
       for (const auto& block : placement_.dits[plan_.rings[ring.ring].dit].blocks) {
         bindings.push_back(block.spec->binding);
       }
-      rings_[ring.ring] = std::make_unique<hot_path::BlockRing>(device, *slots_, *chains_.back(),
-                                                                request_.context.failure_signal,
-                                                                ring, std::move(bindings));
+      rings_[ring.ring] = std::make_unique<hot_path::BlockRing>(
+          request_.device, *slots_, *chains_.back(), request_.context.failure_signal, ring,
+          std::move(bindings));
     }
   }
 }
@@ -211,8 +210,11 @@ Status Session::vote(const Status& mine) {
   }
   if (status.ok()) {
     step("share inputs");
-    const auto shared = request_.weight_communicator->share_inputs(
-        request_.device, device_store_->input_slots(), bound);
+    auto shared = request_.weight_communicator->share_inputs(request_.device,
+                                                             device_store_->input_slots(), bound);
+    if (shared.ok() && transfer_) {
+      shared = transfer_->prepare(device_store_->slots());
+    }
     status = comm::vote(*request_.weight_control, "inputs", shared, bound);
   }
   if (!status.ok() && status.refusal().code == codes::kDeadlineExceeded) {

@@ -2,7 +2,7 @@
 // communicator a purpose. ControlGroup: small host-side exchanges under a deadline (votes, digests,
 // verdicts), never used for data.
 // Must not own: groups' coordinates (comm/process_groups.h), schedules, or weights.
-// Implemented by threads/ (ranks in one process), mpi/, sim/, nccl/.
+// Implemented by threads/ (ranks in one process), mpi/, sim/, nccl/, copy_engine/.
 #pragma once
 
 #include <memory>
@@ -18,6 +18,14 @@
 
 namespace dlo::comm {
 
+// One gather of a piece into its place.
+struct PieceGather {
+  DeviceSpan input;
+  DeviceSpan output;
+
+  friend bool operator==(const PieceGather&, const PieceGather&) = default;
+};
+
 // Collective over device memory. All ranks of the group call the same operations in the same order.
 class Communicator {
  public:
@@ -29,8 +37,7 @@ class Communicator {
   // Enqueues on `stream` of `device`: output[r * input.bytes, ...) = input of rank r. `output` must
   // hold exactly size() * input.bytes (LogicError otherwise): callers narrow it to the chunk.
   // Both spans stay untouched by others until an event behind the operation. A peer's failure, a
-  // mismatch of sizes or the collective deadline fails the device with a code. Allocates nothing
-  // for spans that it has gathered before.
+  // mismatch of sizes or the collective deadline fails the device with a code. Allocates nothing.
   virtual void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                           DeviceSpan output, const platform::OpLabel& label) = 0;
 
@@ -42,13 +49,15 @@ class Communicator {
                                             Deadline /*deadline*/) {
     return {};
   }
+  // Set-up, behind share_inputs(): these gathers will be issued again and again, others may be. The
+  // answer is this rank's. Most communicators have nothing to prepare.
+  [[nodiscard]] virtual Status prepare_gathers(const std::vector<PieceGather>& /*gathers*/) {
+    return {};
+  }
   // Collective, before shared inputs are freed, with no gather of theirs in flight: behind it no
   // peer knows them any more, unless the deadline or a failure ended it early. Never throws.
   virtual void forget_inputs(const std::vector<DeviceSpan>& /*inputs*/,
                              Deadline /*deadline*/) noexcept {}
-
-  // Host memory of the communicator's own, for the data that it gathers.
-  [[nodiscard]] virtual std::uint64_t host_bytes() const { return 0; }
 
   // Future operations end with collective_failed; present ones end, and what they leave in their
   // outputs is void: who aborts has failed, and raises that before. Idempotent, and to be repeated

@@ -26,10 +26,12 @@ class ForwardingCommunicator : public Communicator {
                                     Deadline deadline) override {
     return inner_->share_inputs(device, inputs, deadline);
   }
+  [[nodiscard]] Status prepare_gathers(const std::vector<PieceGather>& gathers) override {
+    return inner_->prepare_gathers(gathers);
+  }
   void forget_inputs(const std::vector<DeviceSpan>& inputs, Deadline deadline) noexcept override {
     inner_->forget_inputs(inputs, deadline);
   }
-  [[nodiscard]] std::uint64_t host_bytes() const override { return inner_->host_bytes(); }
   void abort() noexcept override { inner_->abort(); }
 
  protected:

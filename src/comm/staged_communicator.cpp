@@ -31,11 +31,6 @@ Status StagedCommunicator::share_inputs(platform::Device& device,
   return ForwardingCommunicator::share_inputs(device, inputs, deadline);
 }
 
-std::uint64_t StagedCommunicator::host_bytes() const {
-  const std::uint64_t own = input_ == nullptr ? 0 : input_->span().size() + output_->span().size();
-  return own + ForwardingCommunicator::host_bytes();
-}
-
 void StagedCommunicator::all_gather(platform::Device& device, platform::StreamKind stream,
                                     DeviceSpan input, DeviceSpan output,
                                     const platform::OpLabel& label) {

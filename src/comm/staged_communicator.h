@@ -24,7 +24,6 @@ class StagedCommunicator : public ForwardingCommunicator {
   // Codes: pin_failed.
   [[nodiscard]] Status share_inputs(platform::Device& device, const std::vector<DeviceSpan>& inputs,
                                     Deadline deadline) override;
-  [[nodiscard]] std::uint64_t host_bytes() const override;
 
  private:
   std::unique_ptr<platform::HostBuffer> input_;

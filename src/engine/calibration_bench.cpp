@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "backend/given_up_buffers.h"
 #include "base/codes.h"
 
 namespace dlo::engine {
@@ -18,13 +19,19 @@ namespace {
 // Not the hot path's sites: the ledger counts those.
 const OpLabel kLabel{.site = Site::kPlacement};
 
+constexpr Nanoseconds kRestPoll = kMillisecond;
+
 }  // namespace
 
 CalibrationBench::CalibrationBench(const CalibrationSeams& seams)
     : seams_(seams),
       from_(seams.device.create_time_mark()),
       to_(seams.device.create_time_mark()),
-      landed_(seams.device.create_event()) {}
+      landed_(seams.device.create_event()) {
+  for (auto& end : ends_) {
+    end = seams.device.create_event();
+  }
+}
 
 Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const CalibrationSeams& seams,
                                                                  std::uint64_t block_bytes,
@@ -49,8 +56,11 @@ Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const Calibrati
     *buffer = std::move(made).value();
   }
   if (seams.weight_communicator != nullptr) {
-    auto shared = seams.weight_communicator->share_inputs(seams.device, {bench->piece_->span()},
-                                                          bench->deadline());
+    auto& group = *seams.weight_communicator;
+    auto shared = group.share_inputs(seams.device, {bench->piece_->span()}, bench->deadline());
+    if (shared.ok()) {
+      shared = group.prepare_gathers({{bench->piece_->span(), bench->block_->span()}});
+    }
     if (!shared.ok()) {
       return shared.refusal();
     }
@@ -59,6 +69,12 @@ Result<std::unique_ptr<CalibrationBench>> CalibrationBench::make(const Calibrati
 }
 
 CalibrationBench::~CalibrationBench() {
+  if (!rests_) {
+    backend::give_up(std::move(piece_));
+    backend::give_up(std::move(block_));
+    backend::give_up(std::move(host_));
+    return;
+  }
   if (seams_.weight_communicator != nullptr && piece_ != nullptr) {
     seams_.weight_communicator->forget_inputs({piece_->span()}, deadline());
   }
@@ -131,11 +147,35 @@ Result<std::vector<double>> CalibrationBench::share(std::string_view where, doub
 
 Status CalibrationBench::finish() {
   Status status = seams_.device.synchronize(deadline());
-  // The buffers go next, and a stream that waits for a peer would hold their frees.
-  if (!status.ok() && seams_.weight_communicator != nullptr) {
-    seams_.weight_communicator->abort();
+  if (!status.ok()) {
+    rests_ = come_to_rest();
   }
   return status;
+}
+
+// The buffers go next: nothing that is still queued may touch them.
+bool CalibrationBench::come_to_rest() {
+  auto& device = seams_.device;
+  const auto end_gathers = [this] {
+    if (seams_.weight_communicator != nullptr) {
+      seams_.weight_communicator->abort();
+    }
+  };
+  end_gathers();
+  for (std::size_t i = 0; i < ends_.size(); ++i) {
+    device.record(ends_[i], platform::kAllStreams[i], kLabel);
+  }
+  const auto bound = deadline();
+  for (const auto end : ends_) {
+    while (!device.query(end)) {
+      end_gathers();  // a write that a peer's stream has queued may have undone the last
+      if (bound.expired(device.clock().now())) {
+        return false;
+      }
+      device.clock().sleep(kRestPoll);
+    }
+  }
+  return true;
 }
 
 Deadline CalibrationBench::deadline() const {

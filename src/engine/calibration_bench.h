@@ -4,6 +4,7 @@
 // Failure: codes of the device; measurements that a device keeps no time for are refused.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,7 +59,8 @@ class CalibrationBench {
   // The values of all ranks.
   [[nodiscard]] Result<std::vector<double>> share(std::string_view where, double mine);
 
-  // Everything enqueued has ended; where it does not, the communicator is aborted.
+  // Everything enqueued has ended; where it does not, the communicator is aborted, and buffers that
+  // a stream may still touch stay for as long as the process lives.
   [[nodiscard]] Status finish();
   [[nodiscard]] platform::Device& device() { return seams_.device; }
   [[nodiscard]] const CalibrationSeams& seams() const { return seams_; }
@@ -71,6 +73,8 @@ class CalibrationBench {
  private:
   explicit CalibrationBench(const CalibrationSeams& seams);
   [[nodiscard]] Deadline deadline() const;
+  // Aborts gathers until every stream has ended what it was given; false where one does not.
+  [[nodiscard]] bool come_to_rest();
 
   CalibrationSeams seams_;
   std::uint64_t block_bytes_ = 0;
@@ -81,6 +85,8 @@ class CalibrationBench {
   platform::TimeMarkId from_;
   platform::TimeMarkId to_;
   platform::EventId landed_;
+  std::array<platform::EventId, platform::kStreamCount> ends_{};
+  bool rests_ = true;
 };
 
 }  // namespace dlo::engine

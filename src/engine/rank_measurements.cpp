@@ -63,8 +63,10 @@ void measure_traffic(const telemetry::CopyLedger& ledger, const backend::Offload
       backend.memory_plan().host_store_bytes + backend.memory_plan().staging_bytes();
 }
 
-void allow_communicator(const comm::Communicator& communicator, RankReport& report) {
-  report.owned.host_private_limit += communicator.host_bytes();
+void allow_gather_staging(const backend::MemoryPlan& plan, RankReport& report) {
+  if (report.gather == "host_memory") {
+    report.owned.host_private_limit += (1 + report.weight_group.size()) * plan.input_slot_bytes;
+  }
 }
 
 void allow_component(const backend::DeviceComponent& component, RankReport& report) {

@@ -6,7 +6,6 @@
 
 #include "backend/device_component.h"
 #include "backend/offload_backend.h"
-#include "comm/communicator.h"
 #include "engine/operand.h"
 #include "engine/run_report.h"
 #include "platform/device.h"
@@ -29,10 +28,11 @@ void measure_memory(const platform::Device& device, const OperandBytes& operands
 void measure_traffic(const telemetry::CopyLedger& ledger, const backend::OffloadBackend& backend,
                      const std::vector<std::uint64_t>& ring_walks, RankReport& report);
 
-// These add to the limits that measure_traffic() took from the plan: the host memory through which
-// a communicator gathers, and what a component beside the DiTs may take, its device bytes, whether
-// it stays or comes and goes, and its host master.
-void allow_communicator(const comm::Communicator& communicator, RankReport& report);
+// These add to the limits that measure_traffic() took from the plan: where gathers go through host
+// memory, staging for a piece of this rank and one of every rank of its group; what a component
+// beside the DiTs may take, its device bytes, whether it stays or comes and goes, and its host
+// master.
+void allow_gather_staging(const backend::MemoryPlan& plan, RankReport& report);
 void allow_component(const backend::DeviceComponent& component, RankReport& report);
 
 }  // namespace dlo::engine

@@ -78,9 +78,7 @@ void Worker::measure() {
   }
   if (s.backend != nullptr && s.pipeline != nullptr) {
     measure_traffic(s.ledger, *s.backend, s.model.ring_walks(s.forwards), s.report);
-    if (s.weight_communicator != nullptr) {
-      allow_communicator(*s.weight_communicator, s.report);
-    }
+    allow_gather_staging(s.backend->memory_plan(), s.report);
     if (s.text_component != nullptr) {
       allow_component(*s.text_component, s.report);
     }

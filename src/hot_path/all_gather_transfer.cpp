@@ -1,5 +1,6 @@
 #include "hot_path/all_gather_transfer.h"
 
+#include <set>
 #include <utility>
 
 namespace dlo::hot_path {
@@ -37,6 +38,32 @@ AllGatherTransfer::AllGatherTransfer(platform::Device& device, comm::Communicato
               "an input slot is smaller than the largest piece");
     }
   }
+}
+
+std::vector<comm::PieceGather> AllGatherTransfer::gathers_into(
+    const std::vector<DeviceSpan>& slots) const {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> places;  // offset in the slot, piece bytes
+  for (const auto& ring : sources_) {
+    for (const auto& source : ring) {
+      for (const auto& chunk : source.shard.chunks()) {
+        places.emplace(chunk.block_offset_bytes, chunk.piece_bytes);
+      }
+    }
+  }
+  const auto ranks = static_cast<std::uint64_t>(communicator_.size());
+  std::vector<comm::PieceGather> gathers;
+  for (const auto& [offset, bytes] : places) {
+    for (const auto& slot : slots) {
+      for (const auto& input : inputs_) {
+        gathers.push_back({input.span.subspan(0, bytes), slot.subspan(offset, ranks * bytes)});
+      }
+    }
+  }
+  return gathers;
+}
+
+Status AllGatherTransfer::prepare(const std::vector<DeviceSpan>& slots) {
+  return communicator_.prepare_gathers(gathers_into(slots));
 }
 
 DeviceSpan AllGatherTransfer::land(const BlockLoad& load, const BlockSource& source,

@@ -22,6 +22,7 @@ class AllGatherTransfer final : public BlockTransfer {
   AllGatherTransfer(platform::Device& device, comm::Communicator& communicator, RingSources sources,
                     const std::vector<DeviceSpan>& input_slots);
 
+  [[nodiscard]] Status prepare(const std::vector<DeviceSpan>& slots) override;
   void load(const BlockLoad& load) override;
 
  private:
@@ -31,6 +32,9 @@ class AllGatherTransfer final : public BlockTransfer {
     platform::EventId input_free;
   };
 
+  // Every gather that a load into one of `slots` may issue, once each.
+  [[nodiscard]] std::vector<comm::PieceGather> gathers_into(
+      const std::vector<DeviceSpan>& slots) const;
   // Issues the H2D of one piece; returns the input slot's part that holds it.
   DeviceSpan land(const BlockLoad& load, const BlockSource& source, std::size_t chunk);
 

@@ -45,6 +45,8 @@ class BlockTransfer {
  public:
   virtual ~BlockTransfer() = default;
 
+  // Set-up, once: loads will go to `slots` again and again. The answer is this rank's.
+  [[nodiscard]] virtual Status prepare(const std::vector<DeviceSpan>& /*slots*/) { return {}; }
   virtual void load(const BlockLoad& load) = 0;
 };
 

@@ -24,6 +24,10 @@ struct InputRow {
   std::uint64_t offset = 0;
 };
 
+// Past so many places chunks are small, and a launch saved is nothing beside what they cost: these
+// are plain copies.
+constexpr std::size_t kMostGraphs = 4096;
+
 // Far ahead of every operation, and behind none of them cyclically.
 constexpr std::uint32_t kReleaseAhead = 1U << 30U;
 
@@ -205,34 +209,54 @@ void CopyEngineCommunicator::gather_now(const platform::NativeStream& native, De
                           "see the log of this rank"));
   }
   auto* const stream = static_cast<cudaStream_t>(native.handle);
-  const auto graph = copies_of(input, output);
+  constexpr const char* kPull = "a piece cannot be pulled";
+  const Shared& shared = find(input);
   const std::uint32_t number = ++sequence_;
   meet(native, Flag::kLanded, number);
-  check(cudaGraphLaunch(graph, stream), "the pieces cannot be pulled", where_);
+  if (auto* const graph = graphs_.find(own_copy(input, output), input.bytes)) {
+    check(cudaGraphLaunch(graph, stream), kPull, where_);
+  } else {
+    for (int step = 0; step < size(); ++step) {
+      const auto copy = copy_of(shared, input, output, step);
+      check(
+          cudaMemcpyAsync(copy.target, copy.source, input.bytes, cudaMemcpyDeviceToDevice, stream),
+          kPull, where_);
+    }
+  }
   meet(native, Flag::kTaken, number);
 }
 
-cudaGraphExec_t CopyEngineCommunicator::copies_of(DeviceSpan input, DeviceSpan output) {
-  const int me = rank();
-  const auto target = [&](int from) {
-    return output.data + static_cast<std::uint64_t>(from) * input.bytes;
-  };
-  const PieceCopy own{target(me), input.data};
-  if (auto* const graph = graphs_.find(own, input.bytes)) {
-    return graph;
+PieceCopy CopyEngineCommunicator::own_copy(DeviceSpan input, DeviceSpan output) const {
+  return {output.data + static_cast<std::uint64_t>(rank()) * input.bytes, input.data};
+}
+
+PieceCopy CopyEngineCommunicator::copy_of(const Shared& shared, DeviceSpan input, DeviceSpan output,
+                                          int step) const {
+  const auto from = static_cast<std::size_t>((rank() + step) % size());
+  return {output.data + from * input.bytes, shared.pieces[from] + (input.data - shared.mine.data)};
+}
+
+Status CopyEngineCommunicator::prepare_gathers(const std::vector<PieceGather>& gathers) {
+  if (gathers.size() > kMostGraphs) {
+    return {};
   }
-  const Shared& shared = find(input);
-  const auto offset = input.data - shared.mine.data;
-  // Everybody begins with another peer, so that no link is asked by all at once.
-  std::vector<PieceCopy> copies{own};
-  for (int step = 1; step < size(); ++step) {
-    const int peer = (me + step) % size();
-    copies.push_back({target(peer), shared.pieces[static_cast<std::size_t>(peer)] + offset});
+  try {
+    std::vector<PieceCopy> copies;
+    for (const auto& [input, output] : gathers) {
+      if (graphs_.find(own_copy(input, output), input.bytes) != nullptr) {
+        continue;
+      }
+      const Shared& shared = find(input);
+      copies.clear();
+      for (int step = 0; step < size(); ++step) {
+        copies.push_back(copy_of(shared, input, output, step));
+      }
+      check(graphs_.add(copies, input.bytes), "a gather's copies cannot be prepared", where_);
+    }
+  } catch (...) {
+    return thrown_refusal(std::current_exception(), where_);
   }
-  cudaGraphExec_t graph = nullptr;
-  check(graphs_.add(copies, input.bytes, graph), "the copies of a gather cannot be prepared",
-        where_);
-  return graph;
+  return {};
 }
 
 void CopyEngineCommunicator::meet(const platform::NativeStream& native, Flag flag,

@@ -1,7 +1,8 @@
-// Owns: CopyEngineCommunicator, an AllGather among the GPUs of one node that hardly takes an SM:
-// each rank pulls the others' pieces over NVLink with its copy engines, and streams wait for each
-// other by values in shared host memory. A collective kernel takes SMs from the compute beside it
-// from its start until the slowest peer has joined; here only the copy of the own piece takes any.
+// Owns: CopyEngineCommunicator, an AllGather among the ranks of one node without a kernel of its
+// own: each rank copies its piece and pulls the others' from their device memory, over NVLink by
+// copy engines where they lie on other GPUs, and streams wait for each other by values in shared
+// host memory. A collective kernel takes SMs from the compute beside it from its start until the
+// slowest peer has joined.
 // Deviates from vLLM-Omni: on one node the weight gather may run on copy engines instead of a
 // collective kernel.
 // Must not own: groups, input slots. Threading: launching thread. Failure: as comm/communicator.h.
@@ -31,8 +32,8 @@ namespace dlo::comm {
 //     taken[p][r] := n for every peer p, then wait taken[r][p] >= n for every one
 //                                                     (then the input may be overwritten)
 // All ranks load the same chunks in the same order, so waiting for every peer before the first pull
-// loses little, and the host makes two calls for all flags instead of four a peer; the copies are
-// one launch (copy_graphs).
+// loses little, and the host makes two calls for all flags instead of four a peer; the copies of
+// a gather that was prepared are one launch (copy_graphs).
 class CopyEngineCommunicator : public Communicator {
  public:
   // Collective over `group`; all ranks get one answer. `signal` outlives the communicator. Codes:
@@ -50,6 +51,7 @@ class CopyEngineCommunicator : public Communicator {
                   DeviceSpan output, const platform::OpLabel& label) override;
   [[nodiscard]] Status share_inputs(platform::Device& device, const std::vector<DeviceSpan>& inputs,
                                     Deadline deadline) override;
+  [[nodiscard]] Status prepare_gathers(const std::vector<PieceGather>& gathers) override;
   void forget_inputs(const std::vector<DeviceSpan>& inputs, Deadline deadline) noexcept override;
   void abort() noexcept override;
 
@@ -69,8 +71,11 @@ class CopyEngineCommunicator : public Communicator {
   void open_peers(const std::vector<DeviceSpan>& inputs, const std::vector<std::string>& texts);
   [[nodiscard]] const Shared& find(DeviceSpan input) const;
   void gather_now(const platform::NativeStream& native, DeviceSpan input, DeviceSpan output);
-  // The own piece's copy and the pulls of all peers' pieces, as one launch.
-  [[nodiscard]] cudaGraphExec_t copies_of(DeviceSpan input, DeviceSpan output);
+  [[nodiscard]] PieceCopy own_copy(DeviceSpan input, DeviceSpan output) const;
+  // The own piece's copy at step 0, then the pulls: everybody begins with another peer, so that no
+  // link is asked by all at once.
+  [[nodiscard]] PieceCopy copy_of(const Shared& shared, DeviceSpan input, DeviceSpan output,
+                                  int step) const;
   // Tells every peer that this rank's `flag` is at `number`, and lets the stream wait for theirs.
   void meet(const platform::NativeStream& native, FlagPage::Flag flag, std::uint32_t number);
   // How many of `inputs` were shared here; they no longer are.

@@ -51,8 +51,7 @@ cudaGraphExec_t CopyGraphs::find(const PieceCopy& first, std::uint64_t bytes) co
   return found == graphs_.end() ? nullptr : found->second;
 }
 
-cudaError_t CopyGraphs::add(const std::vector<PieceCopy>& copies, std::uint64_t bytes,
-                            cudaGraphExec_t& made) {
+cudaError_t CopyGraphs::add(const std::vector<PieceCopy>& copies, std::uint64_t bytes) {
   require(!copies.empty() && find(copies.front(), bytes) == nullptr,
           "a graph of copies is made once, of one copy or more");
   cudaGraph_t graph = nullptr;
@@ -60,6 +59,7 @@ cudaError_t CopyGraphs::add(const std::vector<PieceCopy>& copies, std::uint64_t 
   if (status != cudaSuccess) {
     return status;
   }
+  cudaGraphExec_t made = nullptr;
   status = chain(graph, copies, bytes);
   if (status == cudaSuccess) {
     status = cudaGraphInstantiate(&made, graph, 0);

@@ -1,9 +1,9 @@
 // Owns: CopyGraphs, the copies of a gather as one launch: a graph whose copies follow one another,
-// made when a piece is first gathered to a place and launched again from then on. On an H200's host
-// one launch takes 1.3 to 2.4 us for two as for eight copies, where each plain copy takes 4 to 5.
-// The copies stay one behind the other: side by side they were seen to slow the link's own.
-// Must not own: the memory, who may touch it when (copy_engine_communicator). A group makes as many
-// graphs as it has input slots times places of pieces in its slots. Threading: launching thread.
+// made in set-up. A launch takes the host as long for eight copies as for two, and less than one
+// plain copy (benchmarks/gather_copies.cpp). Side by side, instead of one behind the other, copies
+// slow the link's own.
+// Must not own: the memory, who may touch it when, how many graphs there may be
+// (copy_engine_communicator). Threading: launching thread.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -32,9 +32,9 @@ class CopyGraphs {
 
   // The graph that begins with `first` and copies `bytes` each; null where there is none yet.
   [[nodiscard]] cudaGraphExec_t find(const PieceCopy& first, std::uint64_t bytes) const;
-  // Makes the graph of `copies`, at least one, `bytes` each, on the current device.
-  [[nodiscard]] cudaError_t add(const std::vector<PieceCopy>& copies, std::uint64_t bytes,
-                                cudaGraphExec_t& made);
+  // Makes the graph of `copies`, at least one, `bytes` each, on the current device. Precondition:
+  // there is none that begins so.
+  [[nodiscard]] cudaError_t add(const std::vector<PieceCopy>& copies, std::uint64_t bytes);
   // Drops every graph that begins inside `input`. Precondition: none of them is still to run.
   void forget(DeviceSpan input) noexcept;
 

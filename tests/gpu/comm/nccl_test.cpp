@@ -26,6 +26,8 @@ using platform::StreamKind;
 
 constexpr OpLabel kLabel{Site::kGather, 0, 2, 1, 0};
 constexpr Nanoseconds kLong = 60 * kSecond;
+constexpr std::uint64_t kPiece = kMiB + 512;
+constexpr std::uint64_t kSmallPiece = 256;
 
 platform::SteadyClock& clock_of_test() {
   static platform::SteadyClock clock;
@@ -84,33 +86,61 @@ class NcclTest : public testing::Test {
 
   void expect_rest_without_the_last(platform::Device* device, World& world);
 
-  // Gathers pieces of several sizes and looks at every byte.
-  void expect_gathers(platform::Device& device, Communicator& communicator) {
+  // Two inputs, two places in the output and two sizes, interleaved, every byte looked at, and
+  // again with other values. With `swapped` the ranks share their inputs in another order: what was
+  // kept of the last ones would gather the wrong pieces. `prepared`: all but the smaller size.
+  void expect_gathers(platform::Device& device, Communicator& communicator, bool swapped = false,
+                      bool prepared = false) {
     const auto size = static_cast<std::uint64_t>(communicator.size());
-    const auto rank = static_cast<std::uint64_t>(communicator.rank());
-    for (const std::uint64_t bytes : {std::uint64_t{256}, kMiB, 5 * kMiB + 512}) {
-      const auto host = device.allocate_pinned(bytes * size, MemoryPurpose::kStaging).value();
-      const auto input = device.allocate_device(bytes, MemoryPurpose::kInputSlot).value();
-      const auto output = device.allocate_device(bytes * size, MemoryPurpose::kSlot).value();
-      ASSERT_TRUE(communicator.share_inputs(device, {input->span()}, in(kLong)).ok());
-      // Again with other values: what is kept of one gather must not gather old bytes.
-      for (std::uint64_t turn = 0; turn < 3; ++turn) {
-        for (std::uint64_t i = 0; i < bytes; ++i) {
-          host->span()[i] = value_of(rank, i + turn);
-        }
-        device.copy_to_device(StreamKind::kComm, input->span(), host->span().first(bytes), kLabel);
-        communicator.all_gather(device, StreamKind::kComm, input->span(), output->span(), kLabel);
-        device.copy_to_host(StreamKind::kComm, host->span(), output->span(), kLabel);
-        const auto status = device.synchronize(in(kLong));
-        ASSERT_TRUE(status.ok()) << status.refusal().message();
-        std::uint64_t wrong = 0;
-        for (std::uint64_t i = 0; i < bytes * size; ++i) {
-          wrong += host->span()[i] != value_of(i / bytes, i % bytes + turn) ? 1U : 0U;
-        }
-        EXPECT_EQ(wrong, 0U) << "with pieces of " << bytes << " bytes, turn " << turn;
-      }
-      communicator.forget_inputs({input->span()}, in(kLong));
+    const auto memory = device.allocate_device(4 * kPiece, MemoryPurpose::kInputSlot).value();
+    const auto outputs = device.allocate_device(2 * kPiece * size, MemoryPurpose::kSlot).value();
+    std::vector<DeviceSpan> inputs{memory->span().subspan(0, kPiece),
+                                   memory->span().subspan(kPiece, kPiece)};
+    if (swapped && communicator.rank() % 2 == 1) {
+      std::swap(inputs[0], inputs[1]);
     }
+    ASSERT_TRUE(communicator.share_inputs(device, inputs, in(kLong)).ok());
+    std::vector<PieceGather> gathers;
+    for (const std::uint64_t bytes : {kPiece, kSmallPiece}) {
+      for (const auto& input : inputs) {
+        for (const std::uint64_t place : {std::uint64_t{0}, kPiece * size}) {
+          gathers.push_back(
+              {input.subspan(0, bytes), outputs->span().subspan(place, bytes * size)});
+        }
+      }
+    }
+    if (prepared) {
+      const std::vector<PieceGather> most(gathers.begin(), gathers.begin() + 4);
+      ASSERT_TRUE(communicator.prepare_gathers(most).ok());
+      ASSERT_TRUE(communicator.prepare_gathers(most).ok()) << "again is once";
+    }
+    for (std::uint64_t turn = 0; turn < 3; ++turn) {
+      for (std::size_t g = 0; g < gathers.size(); ++g) {
+        expect_gather(device, communicator, gathers[g], turn * gathers.size() + g);
+      }
+    }
+    communicator.forget_inputs(inputs, in(kLong));
+  }
+
+  // `shift` moves the values, so that bytes of another gather are wrong ones.
+  void expect_gather(platform::Device& device, Communicator& communicator,
+                     const PieceGather& gather, std::uint64_t shift) {
+    const auto rank = static_cast<std::uint64_t>(communicator.rank());
+    const auto bytes = gather.input.bytes;
+    const auto host = device.allocate_pinned(gather.output.bytes, MemoryPurpose::kStaging).value();
+    for (std::uint64_t i = 0; i < bytes; ++i) {
+      host->span()[i] = value_of(rank, i + shift);
+    }
+    device.copy_to_device(StreamKind::kComm, gather.input, host->span().first(bytes), kLabel);
+    communicator.all_gather(device, StreamKind::kComm, gather.input, gather.output, kLabel);
+    device.copy_to_host(StreamKind::kComm, host->span(), gather.output, kLabel);
+    const auto status = device.synchronize(in(kLong));
+    ASSERT_TRUE(status.ok()) << status.refusal().message();
+    std::uint64_t wrong = 0;
+    for (std::uint64_t i = 0; i < gather.output.bytes; ++i) {
+      wrong += host->span()[i] != value_of(i / bytes, i % bytes + shift) ? 1U : 0U;
+    }
+    EXPECT_EQ(wrong, 0U) << "with pieces of " << bytes << " bytes, gather " << shift;
   }
 };
 
@@ -133,8 +163,10 @@ TEST_F(NcclTest, CopyEngines_PlaceEveryRankAgainAndAgain) {
   CopyEngineWorld world(*mpi_world());
   auto made = world.make_communicator(all_ranks(), "weights", in(kLong), kLong);
   ASSERT_TRUE(made.ok()) << made.refusal().message();
-  for (int round = 0; round < 3; ++round) {
-    expect_gathers(*device, **made);
+  for (const bool prepared : {true, false}) {
+    for (const bool swapped : {false, true, false}) {
+      expect_gathers(*device, **made, swapped, prepared);
+    }
   }
 }
 

@@ -44,6 +44,17 @@ TEST(Enable, AllGather_VotesAndAgreesBeforeItCommits) {
             (std::vector<std::string>{"vote on enable", "schedule", "inputs"}));
 }
 
+TEST(Enable, AllGather_PreparesEveryGatherThatForwardsIssue) {
+  BackendFixture fixture(test::all_gather_config());
+  ASSERT_TRUE(fixture.backend->enable().ok());
+  for (int forward = 0; forward < 3; ++forward) {
+    fixture.model.run(fixture.device, 0, fixture.backend->observer(0));
+    fixture.model.run(fixture.device, 1, fixture.backend->observer(1));
+  }
+  EXPECT_GT(fixture.communicator.gather_count, 7U);
+  EXPECT_EQ(fixture.communicator.unprepared_count, 0U);
+}
+
 TEST(Enable, Resident_BindsEveryBlockOnceAndHasNoObserver) {
   BackendFixture fixture(config::OffloadConfig{});
   ASSERT_TRUE(fixture.backend->enable().ok());

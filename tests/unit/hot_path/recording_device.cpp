@@ -200,6 +200,9 @@ void RecordingCommunicator::all_gather(platform::Device& device, StreamKind stre
                                        DeviceSpan input, DeviceSpan output, const OpLabel& label) {
   require(output.bytes == static_cast<std::uint64_t>(size_) * input.bytes,
           "the gather's output is not narrowed to the chunk");
+  ++gather_count;
+  unprepared_count +=
+      std::count(prepared.begin(), prepared.end(), comm::PieceGather{input, output}) == 0 ? 1U : 0U;
   for (int r = 0; r < size_; ++r) {
     const auto at = static_cast<std::uint64_t>(r) * input.bytes;
     std::memcpy(output.data + at, input.data, input.bytes);

@@ -129,7 +129,15 @@ class RecordingCommunicator final : public comm::Communicator {
   [[nodiscard]] int size() const override { return size_; }
   void all_gather(platform::Device& device, platform::StreamKind stream, DeviceSpan input,
                   DeviceSpan output, const platform::OpLabel& label) override;
+  [[nodiscard]] Status prepare_gathers(const std::vector<comm::PieceGather>& gathers) override {
+    prepared.insert(prepared.end(), gathers.begin(), gathers.end());
+    return {};
+  }
   void abort() noexcept override {}
+
+  std::vector<comm::PieceGather> prepared;
+  std::uint64_t gather_count = 0;
+  std::uint64_t unprepared_count = 0;  // of these, those that nobody had announced
 
  private:
   int rank_;

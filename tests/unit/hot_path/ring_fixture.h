@@ -32,8 +32,8 @@ class RingFixture {
  public:
   explicit RingFixture(const FixtureOptions& options)
       : communicator_(0, static_cast<int>(options.group_size)) {
-    const auto slots = plan(options);
-    pool_ = std::make_unique<hot_path::SlotPool>(device, slots);
+    slots_ = plan(options);
+    pool_ = std::make_unique<hot_path::SlotPool>(device, slots_);
     if (options.group_size > 1) {
       const auto inputs = buffers(options.input_slots, largest_piece_);
       transfer_ =
@@ -59,11 +59,13 @@ class RingFixture {
 
   [[nodiscard]] hot_path::BlockRing& ring(std::size_t r = 0) { return *rings_.at(r); }
   [[nodiscard]] hot_path::PrefetchChain& chain(std::size_t c = 0) { return *chains_.at(c); }
+  [[nodiscard]] RecordingCommunicator& communicator() { return communicator_; }
   [[nodiscard]] hot_path::BlockTransfer& transfer() { return *transfer_; }
   [[nodiscard]] PointerBinding& binding(std::size_t r, std::size_t block) {
     return *bindings_.at(r).at(block);
   }
   [[nodiscard]] hot_path::SlotPool& pool() { return *pool_; }
+  [[nodiscard]] const std::vector<DeviceSpan>& slots() const { return slots_; }
 
   // before_block, launch, after_block of each block of `order`.
   void walk(const std::vector<std::uint32_t>& order, std::size_t r = 0) {
@@ -161,6 +163,7 @@ class RingFixture {
   std::vector<std::unique_ptr<std::vector<std::byte>>> host_;
   std::vector<std::unique_ptr<platform::DeviceBuffer>> buffers_;
   std::vector<std::vector<std::unique_ptr<PointerBinding>>> bindings_;  // by ring
+  std::vector<DeviceSpan> slots_;
   std::unique_ptr<hot_path::SlotPool> pool_;
   std::unique_ptr<hot_path::BlockTransfer> transfer_;
   std::vector<std::unique_ptr<hot_path::PrefetchChain>> chains_;
