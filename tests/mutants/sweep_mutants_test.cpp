@@ -8,6 +8,7 @@
 #include "tests/mutants/sweep_job.h"
 #include "tests/property/backend/delay_device.h"
 #include "tests/support/mutant_device.h"
+#include "tests/support/poison_device.h"
 #include "tests/support/protocol_guards.h"
 
 namespace dlo::test {
@@ -17,6 +18,7 @@ using platform::OpLabel;
 using platform::Site;
 using test_support::at_site;
 using test_support::Mutation;
+using test_support::PoisonDevice;
 
 constexpr std::uint64_t kSlowCopyNs = 2'000'000;
 
@@ -35,6 +37,21 @@ std::unique_ptr<platform::Device> with_slow_compute(std::unique_ptr<platform::De
 TEST(SweepMutants, NoMutation_EveryScenarioIsAsExpected) {
   EXPECT_EQ(count_fallen_short(run_small_sweep(kSlowCopyNs, {})), 0U);
   EXPECT_EQ(count_fallen_short(run_small_sweep(0, with_slow_compute)), 0U);
+}
+
+// Nobody reads a slot that was given back, late or not.
+TEST(SweepMutants, PoisonedSlots_EveryScenarioIsAsExpected) {
+  const auto poisoned = [](std::unique_ptr<platform::Device> device) {
+    return std::make_unique<PoisonDevice>(with_slow_compute(std::move(device)));
+  };
+  EXPECT_EQ(count_fallen_short(run_small_sweep(kSlowCopyNs, poisoned)), 0U);
+}
+
+TEST(SweepMutants, PoisonBeforeTheRead_SweepFallsShort) {
+  const auto poisoned = [](std::unique_ptr<platform::Device> device) {
+    return std::make_unique<PoisonDevice>(std::move(device), PoisonDevice::When::kBeforeTheRead);
+  };
+  EXPECT_EQ(count_fallen_short(run_small_sweep(0, poisoned)), 4U);
 }
 
 TEST(SweepMutants, ReadyWaitSkipped_SweepFallsShort) {
