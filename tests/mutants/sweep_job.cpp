@@ -26,7 +26,10 @@ namespace dlo::test {
 namespace {
 
 harness::Json sweep_document(const SweepJob& job, int ranks) {
-  auto transfers = harness::Json::array({"rank_local"});
+  auto transfers = harness::Json::array();
+  if (job.rank_local) {
+    transfers.push_back("rank_local");
+  }
   if (ranks > 1) {
     transfers.push_back("all_gather");
   }
@@ -36,7 +39,11 @@ harness::Json sweep_document(const SweepJob& job, int ranks) {
       {"faults", {{"slow_copy_ns", job.slow_copy_ns}}},
       {"requests",
        {{"count", 2}, {"steps", 2}, {"latent_height", 8}, {"latent_width", 8}, {"text_tokens", 8}}},
-      {"platform", {{"device", job.device}, {"wait_timeout_s", 20}}},
+      {"platform",
+       {{"device", job.device},
+        {"gather", job.gather},
+        {"share_devices", job.share_devices},
+        {"wait_timeout_s", 20}}},
       // Several chunks a block through a ring of two.
       {"options", {{"dlo_staging_chunk_bytes", 4096}, {"dlo_staging_bytes", 8192}}},
       {"matrix",
@@ -111,7 +118,7 @@ std::vector<harness::ScenarioResult> run_small_sweep(std::uint64_t slow_copy_ns,
   auto worlds = comm::make_thread_world(2, clock);
   std::vector<harness::ScenarioResult> results;
   test_support::run_ranks(worlds, [&](comm::World& world) {
-    auto mine = run_sweep_on(world, {"cpu", slow_copy_ns, decorate});
+    auto mine = run_sweep_on(world, {.slow_copy_ns = slow_copy_ns, .decorate = decorate});
     if (world.rank() == 0) {
       results = std::move(mine);
     }

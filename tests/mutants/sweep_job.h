@@ -20,13 +20,16 @@ using DecorateDevice =
 
 struct SweepJob {
   std::string device = "cpu";      // platform.device
+  std::string gather = "nccl";     // platform.gather; only cuda asks
+  bool share_devices = false;      // platform.share_devices
+  bool rank_local = true;          // false: AllGather alone, for a world of several ranks
   std::uint64_t slow_copy_ns = 0;  // the scenario's own slow link
-  DecorateDevice decorate;
+  DecorateDevice decorate = {};
 };
 
-// One rank's part: the resident run, then rank-local and, with peers, AllGather over DP = all
-// ranks, at depth 1, chunked, each from private and from mapped tensors. Rank 0's results are those
-// that count.
+// One rank's part: the resident run, then rank-local unless left out and, with peers, AllGather
+// over DP = all ranks, at depth 1, chunked, each from private and from mapped tensors. Rank 0's
+// results are those that count.
 [[nodiscard]] std::vector<harness::ScenarioResult> run_sweep_on(comm::World& world,
                                                                 const SweepJob& job);
 

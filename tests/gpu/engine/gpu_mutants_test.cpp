@@ -1,12 +1,19 @@
-// Goal: on real streams and over NCCL the oracle bites too: every wait and record of the protocol
-// that is dropped or moved, and one wrong byte in a copy, makes the sweep fall short.
-// Method: the small sweep of tests/mutants on CUDA, one rank a GPU, with the stream that the guard
-// protects against held up at every block; the unmutated sweep passes under each of those delays.
-// With one rank only rank-local streaming runs, and mutants of the gather's guards are left out.
+// Goal: on real streams, over NCCL and by copy engines, the oracle bites too: every wait and record
+// of the protocol that is dropped or moved, one wrong byte in a copy, and a slot whose bytes go
+// before they were read, make the sweep fall short.
+// Method: the small sweep of tests/mutants on CUDA, with the stream that the guard protects against
+// held up at every block; the unmutated sweep passes under each of those delays, also when every
+// slot is poisoned as it is given back. NCCL has one rank a GPU; copy engines gather among ranks
+// that share one, too. Rank-local streaming, which is the same whoever gathers, and its mutants run
+// once: beside NCCL. With one rank it is all there is, and mutants of the gather's guards are left
+// out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/mpi/mpi_world.h"
@@ -16,6 +23,7 @@
 #include "tests/property/backend/delay_device.h"
 #include "tests/support/moving_device.h"
 #include "tests/support/mutant_device.h"
+#include "tests/support/poison_device.h"
 #include "tests/support/protocol_guards.h"
 
 namespace dlo::test {
@@ -26,6 +34,7 @@ using platform::Site;
 using platform::StreamKind;
 using test_support::at_site;
 using test_support::Mutation;
+using test_support::PoisonDevice;
 using test_support::ProtocolGuard;
 
 constexpr Nanoseconds kDelay = 3 * kMillisecond;
@@ -67,7 +76,16 @@ bool of_the_gather(Site site) {
          site == Site::kInputFreeRecord;
 }
 
-class GpuMutants : public testing::Test {
+bool of_staging(Site site) {
+  return site == Site::kPackedWait || site == Site::kPackedRecord ||
+         site == Site::kStagingFreeWait || site == Site::kStagingFreeRecord;
+}
+
+constexpr const char* kNccl = "nccl";
+constexpr const char* kCopyEngine = "copy_engine";
+
+// The parameter: platform.gather.
+class GpuMutants : public testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() {
     auto started =
@@ -82,19 +100,42 @@ class GpuMutants : public testing::Test {
     world().reset();
   }
   void SetUp() override {
-    if (platform::cuda_device_count() < world()->node_place().local_size) {
-      GTEST_SKIP() << "fewer CUDA devices than ranks";
+    const auto devices = platform::cuda_device_count();
+    if (devices == 0) {
+      GTEST_SKIP() << "no CUDA device can be used on this machine";
+    }
+    if (by_copy_engines() && world()->size() == 1) {
+      GTEST_SKIP() << "one rank gathers nothing";
+    }
+    if (!by_copy_engines() && devices < world()->node_place().local_size) {
+      GTEST_SKIP() << "NCCL wants a CUDA device a rank, here are " << devices;
     }
   }
 
+  static bool by_copy_engines() { return GetParam() == std::string_view(kCopyEngine); }
+  // Each from two backings.
+  static std::size_t streaming_count() { return world()->size() > 1 && !by_copy_engines() ? 4 : 2; }
+  // Rank 0 judges and gets the count; the others took part and get 0.
   static std::size_t fallen_short(const DecorateDevice& decorate) {
-    const auto results = run_sweep_on(*world(), {"cuda", 0, decorate});
-    // Resident; rank-local and, with peers, AllGather from two backings; only rank 0 has results.
-    const std::size_t wanted = world()->size() > 1 ? 5 : 3;
+    const auto results = run_sweep_on(*world(), {.device = "cuda",
+                                                 .gather = GetParam(),
+                                                 .share_devices = by_copy_engines(),
+                                                 .rank_local = !by_copy_engines(),
+                                                 .decorate = decorate});
+    const auto wanted = 1 + streaming_count();  // resident
     EXPECT_TRUE(world()->rank() != 0 || results.size() == wanted) << "instances were left out";
     return world()->rank() == 0 ? count_fallen_short(results) : 0;
   }
-  // Rank 0 judges; the others took part.
+  // Guards that the sweep has.
+  template <typename Guards>
+  static std::vector<ProtocolGuard> guards_here(const Guards& guards) {
+    std::vector<ProtocolGuard> here;
+    std::copy_if(guards.begin(), guards.end(), std::back_inserter(here), [](const auto& guard) {
+      return by_copy_engines() ? !of_staging(guard.site)
+                               : world()->size() > 1 || !of_the_gather(guard.site);
+    });
+    return here;
+  }
   static void expect_red(const DecorateDevice& decorate, std::string_view what) {
     const auto count = fallen_short(decorate);
     if (world()->rank() == 0) {
@@ -103,23 +144,36 @@ class GpuMutants : public testing::Test {
   }
 };
 
-TEST_F(GpuMutants, NoMutation_PassesUnderEveryDelay) {
+INSTANTIATE_TEST_SUITE_P(Gather, GpuMutants, testing::Values(kNccl, kCopyEngine),
+                         [](const auto& gather) { return std::string(gather.param); });
+
+TEST_P(GpuMutants, NoMutation_PassesUnderEveryDelay) {
   for (const auto stream : platform::kAllStreams) {
     EXPECT_EQ(fallen_short([stream](auto device) { return delayed(std::move(device), stream); }),
-              0U);
+              0U)
+        << platform::stream_name(stream);
   }
 }
 
-// Guards that exist with this number of ranks.
-template <typename Guards>
-std::vector<ProtocolGuard> guards_here(const Guards& guards) {
-  std::vector<ProtocolGuard> here;
-  std::copy_if(guards.begin(), guards.end(), std::back_inserter(here),
-               [](const auto& guard) { return world()->size() > 1 || !of_the_gather(guard.site); });
-  return here;
+// Nobody reads a slot that was given back, whichever stream is late.
+TEST_P(GpuMutants, PoisonedSlots_PassUnderEveryDelay) {
+  for (const auto stream : platform::kAllStreams) {
+    EXPECT_EQ(fallen_short([stream](auto device) {
+                return std::make_unique<PoisonDevice>(delayed(std::move(device), stream));
+              }),
+              0U)
+        << platform::stream_name(stream);
+  }
 }
 
-TEST_F(GpuMutants, DroppedWait_FallsShort) {
+TEST_P(GpuMutants, PoisonBeforeTheRead_EveryStreamedInstanceFallsShort) {
+  const auto count = fallen_short([](auto device) {
+    return std::make_unique<PoisonDevice>(std::move(device), PoisonDevice::When::kBeforeTheRead);
+  });
+  EXPECT_EQ(count, world()->rank() == 0 ? streaming_count() : 0U);
+}
+
+TEST_P(GpuMutants, DroppedWait_FallsShort) {
   for (const auto& guard : guards_here(test_support::kGuardWaits)) {
     expect_red(
         [guard](auto device) {
@@ -130,7 +184,7 @@ TEST_F(GpuMutants, DroppedWait_FallsShort) {
   }
 }
 
-TEST_F(GpuMutants, DroppedRecord_FallsShort) {
+TEST_P(GpuMutants, DroppedRecord_FallsShort) {
   for (const auto& guard : guards_here(test_support::kGuardRecords)) {
     expect_red(
         [guard](auto device) {
@@ -141,7 +195,7 @@ TEST_F(GpuMutants, DroppedRecord_FallsShort) {
   }
 }
 
-TEST_F(GpuMutants, MovedGuard_FallsShort) {
+TEST_P(GpuMutants, MovedGuard_FallsShort) {
   for (const auto& guard : guards_here(test_support::all_guards())) {
     expect_red(
         [guard](auto device) {
@@ -152,7 +206,7 @@ TEST_F(GpuMutants, MovedGuard_FallsShort) {
   }
 }
 
-TEST_F(GpuMutants, OneWrongByteInACopy_FallsShort) {
+TEST_P(GpuMutants, OneWrongByteInACopy_FallsShort) {
   expect_red(
       [](auto device) {
         return std::make_unique<test_support::MutantDevice>(std::move(device),
