@@ -76,7 +76,11 @@ std::string table_html(const Table& table) {
     }
     html += row_html(table, row);
   }
-  return html + "</tbody></table></div>\n";
+  html += "</tbody></table></div>\n";
+  for (const std::string& note : table.notes) {
+    html += fmt::format("<p class=\"muted\">{}</p>\n", escape_html(note));
+  }
+  return html;
 }
 
 std::string chart_html(const BarChart& chart) {

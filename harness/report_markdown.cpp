@@ -48,6 +48,9 @@ std::string table_markdown(const Table& table) {
     }
     text += "|\n";
   }
+  for (const std::string& note : table.notes) {
+    text += "\n" + escape_cell(note) + "\n";
+  }
   return text + "\n";
 }
 

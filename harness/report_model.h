@@ -40,6 +40,7 @@ struct Table {
   std::string group_title;  // of the column that the groups become in a format without headings
   std::vector<Column> columns;
   std::vector<TableRow> rows;
+  std::vector<std::string> notes = {};  // a line each, under the table
 };
 
 struct Fact {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "harness/report_cells.h"
 #include "harness/throughput_metrics.h"
 
@@ -81,6 +84,49 @@ TableRow arm_row(const ArmOf& arm) {
                                                              : Cell{"differ", Tone::kBad}}};
 }
 
+// What NVML alone tells of an arm.
+constexpr std::array<std::string_view, 3> kCounterFigures{"power_w", "hbm_used_bytes",
+                                                          "nvlink_bytes_per_forward"};
+
+std::string title_of(std::string_view name) {
+  const auto rows = arm_metric_definitions();
+  const auto row = std::find_if(rows.begin(), rows.end(),
+                                [&](const MetricDefinition& found) { return found.name == name; });
+  return fmt::format("{} ({})", row->title, name);
+}
+
+// Comma-separated; empty where only some ranks lack a counter, or the power's limit is missing.
+std::string figures_left_out(const ArmOf& arm) {
+  std::string figures;
+  for (const std::string_view name : kCounterFigures) {
+    if (arm.metric(name) == nullptr) {
+      figures += (figures.empty() ? "" : ", ") + title_of(name);
+    }
+  }
+  return figures;
+}
+
+void add_note(const ArmOf& arm, const std::string& reason, std::vector<std::string>& notes) {
+  const std::string figures = figures_left_out(arm);
+  const std::string what =
+      figures.empty() ? "a device counter is missing on some ranks, or the limit of the power: "
+                      : "left out for want of the device counters: " + figures + ". ";
+  const std::string note = arm.scenario.name + ": " + what + reason;
+  if (std::find(notes.begin(), notes.end(), note) == notes.end()) {
+    notes.push_back(note);
+  }
+}
+
+// One line a scenario, unless its arms lack different figures.
+void add_notes(const ScenarioResult& scenario, std::vector<std::string>& notes) {
+  for (const Json& arm : scenario.throughput.at("arms")) {
+    const std::string reason = arm.value("counters_absent", "");
+    if (!reason.empty()) {
+      add_note({scenario, arm.at("name").get<std::string>()}, reason, notes);
+    }
+  }
+}
+
 Cell rate_cell(const ScenarioResult& scenario, std::string_view name) {
   const Metric* metric = find_metric(scenario, name);
   if (metric == nullptr) {
@@ -140,6 +186,7 @@ Table throughput_table(const Results& results) {
       for (const std::string& arm : arms_of(scenario)) {
         table.rows.push_back(arm_row({scenario, arm}));
       }
+      add_notes(scenario, table.notes);
     }
   }
   return table;

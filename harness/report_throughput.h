@@ -12,7 +12,8 @@ namespace dlo::harness {
 
 [[nodiscard]] bool times_forwards(const ScenarioResult& scenario);
 
-// Empty rows when no scenario timed forwards.
+// Empty rows when no scenario timed forwards. Its notes name the figures that are left out where
+// the device's counters were absent, and why they were.
 [[nodiscard]] Table throughput_table(const Results& results);
 // One row a scenario: what the machine did in it.
 [[nodiscard]] Table calibration_table(const Results& results);

@@ -1,102 +1,24 @@
 // Goal: a throughput scenario is read into arms, its reports become figures with limits from the
-// same run, arms that differ fall short, absent GPUs are skipped with a reason, and the report and
-// the comparison of two results show what was measured.
+// same run, arms that differ fall short, absent GPUs are skipped with a reason, and the comparison
+// of two results shows what was measured.
 // Method: reports made by hand, with round numbers.
 #include <gtest/gtest.h>
-
-#include <functional>
 
 #include "base/codes.h"
 #include "harness/compare.h"
 #include "harness/expectations.h"
 #include "harness/plan.h"
-#include "harness/report_markdown.h"
-#include "harness/report_model.h"
 #include "harness/runner.h"
 #include "harness/throughput_metrics.h"
-#include "tests/unit/harness/harness_fixtures.h"
+#include "tests/unit/harness/throughput_fixtures.h"
 
 namespace dlo::harness {
 namespace {
-
-Json document() {
-  return Json::parse(R"({
-    "name": "timed",
-    "model": {"preset": "wan_tiny", "blocks": 3},
-    "topology": {"dp": 2},
-    "options": {"dlo_chunk_bytes": 4096},
-    "measure_forwards": {"rounds": 6, "forwards": 1, "arms": [
-      {"name": "resident", "transfer": "resident"},
-      {"name": "streamed", "transfer": "all_gather", "options": {"dlo_prefetch_depth": 2}},
-      {"name": "alone", "transfer": "rank_local", "when": {"dp": 1}},
-      {"name": "again", "transfer": "resident"}]},
-    "expect": [{"outcome": "runs"}]
-  })");
-}
 
 Refusal refusal_of(const Json& bad) {
   auto scenarios = read_scenarios(bad, {.file = "timed.json", .run_seed = 7});
   EXPECT_FALSE(scenarios.ok());
   return scenarios.ok() ? Refusal{} : scenarios.refusal();
-}
-
-engine::ArmMeasurement arm_of(const Scenario& scenario, std::size_t index, int rank) {
-  engine::ArmMeasurement arm;
-  arm.name = scenario.throughput->arms.at(index).name;
-  arm.rank.rank = rank;
-  for (int round = 0; round < 6; ++round) {
-    // The streamed arm takes 10 ms more, rank 1 another 2 ms.
-    arm.forward_ms.push_back({100.0 + round + (index == 1 ? 10 + 2 * rank : 0)});
-  }
-  arm.compared_forwards = 6;
-  arm.weight_bytes = 1000;
-  arm.output_sha256 = "digest";
-  if (index == 1) {
-    arm.rank.effective.transfer = contracts::Transfer::kAllGather;
-    arm.rank.effective.group_size = 2;
-    arm.rank.effective.streamed_block_count = 3;
-    arm.rank.owned.pinned_now = 500;
-    arm.rank.owned.host_private_limit = 500;
-    arm.h2d_bytes_per_forward = 5'000'000'000;
-    arm.gather_bytes_per_forward = 5'000'000'000;
-    arm.predicted_ms = 56;
-  }
-  telemetry::BlockTimingSummary blocks;
-  blocks.forwards = 2;
-  blocks.dispatch_us = {4.0 + rank, 9};
-  arm.counters.used_bytes = 700 + 10 * static_cast<std::uint64_t>(rank);
-  arm.counters.energy_mj = 1'300'000 + 50'000 * static_cast<std::uint64_t>(rank);
-  arm.counters.energy_ns = 2 * kSecond;
-  arm.counters.power_limit_mw = 700'000 + 10'000 * static_cast<std::uint64_t>(rank);
-  arm.blocks = blocks;
-  arm.trace.rows.push_back({0, 10, rank, "compute", "compute block 0"});
-  return arm;
-}
-
-engine::RunReport report_of(const Scenario& scenario) {
-  engine::RunReport report = good_report(scenario);
-  for (engine::RankReport& rank : report.ranks) {
-    rank.gather = "copy_engine";
-    auto throughput = std::make_shared<engine::ThroughputReport>();
-    throughput->calibration.figures = {{"h2d_together_bytes_per_s", "bytes/s", 45e9, 40e9, 50e9, 8},
-                                       {"gather_bytes_per_s", "bytes/s", 400e9, 400e9, 400e9, 8},
-                                       {"gemm_loss_beside_shard_ms", "ms", 0.5, 0.4, 0.6, 8}};
-    throughput->calibration.link_bytes_per_s = {40e9, 50e9, 40e9, 50e9, 40e9, 50e9, 40e9};
-    for (std::size_t i = 0; i < scenario.throughput->arms.size(); ++i) {
-      throughput->arms.push_back(arm_of(scenario, i, rank.rank));
-    }
-    rank.throughput = std::move(throughput);
-  }
-  return report;
-}
-
-// `report` with `change` made to what one rank measured of one arm.
-engine::RunReport bent(engine::RunReport report, std::size_t rank, std::size_t arm,
-                       const std::function<void(engine::ArmMeasurement&)>& change) {
-  engine::ThroughputReport changed = *report.ranks[rank].throughput;
-  change(changed.arms[arm]);
-  report.ranks[rank].throughput = std::make_shared<engine::ThroughputReport>(changed);
-  return report;
 }
 
 double metric(const ScenarioResult& result, std::string_view name) {
@@ -110,7 +32,7 @@ double metric(const ScenarioResult& result, std::string_view name) {
 }
 
 TEST(ThroughputScenario, Arms_TakeTheirOptionsOverTheScenarios) {
-  const Scenario scenario = scenario_from(document());
+  const Scenario scenario = scenario_from(timed_document());
   ASSERT_TRUE(scenario.throughput.has_value());
   const auto& arms = scenario.throughput->arms;
   ASSERT_EQ(arms.size(), 3U);  // "alone" is for one rank
@@ -123,16 +45,16 @@ TEST(ThroughputScenario, Arms_TakeTheirOptionsOverTheScenarios) {
 }
 
 TEST(ThroughputScenario, WrongOnes_AreRefused) {
-  Json both = document();
+  Json both = timed_document();
   both["transfer"] = "resident";
   EXPECT_EQ(refusal_of(both).code, codes::kInvalidValue);
-  Json twice = document();
+  Json twice = timed_document();
   twice["measure_forwards"]["arms"][1]["name"] = "resident";
   EXPECT_EQ(refusal_of(twice).code, codes::kInvalidValue);
-  Json misspelt = document();
+  Json misspelt = timed_document();
   misspelt["measure_forwards"]["arms"][1]["options"]["dlo_prefetch_dept"] = 1;
   EXPECT_EQ(refusal_of(misspelt).code, codes::kUnknownOption);
-  Json unknown = document();
+  Json unknown = timed_document();
   unknown["measure"] = Json::array({{{"metric", "nobody.forward_ms"}, {"reference", 1}}});
   EXPECT_EQ(refusal_of(unknown).code, codes::kUnknownOption);
   unknown["measure"][0]["metric"] = "streamed.forward_ms";
@@ -140,19 +62,19 @@ TEST(ThroughputScenario, WrongOnes_AreRefused) {
 }
 
 TEST(ThroughputScenario, ArithmeticAndAttention_ReachLabelAndResult) {
-  Json fused = document();
+  Json fused = timed_document();
   fused["model"]["compute_dtype"] = "BF16";
   fused["model"]["attention"] = "fused";
   const Scenario scenario = scenario_from(fused);
   EXPECT_EQ(scenario.model.label(), "wan_tiny, 3 blocks, F32, BF16 arithmetic, fused attention");
-  const auto result = make_result(scenario, report_of(scenario), std::nullopt);
+  const auto result = make_result(scenario, timed_report(scenario), std::nullopt);
   EXPECT_EQ(result.attention, "fused");
   EXPECT_EQ(result.compute_dtype, "BF16");
 }
 
 TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
-  const Scenario scenario = scenario_from(document());
-  const auto result = make_result(scenario, report_of(scenario), std::nullopt);
+  const Scenario scenario = scenario_from(timed_document());
+  const auto result = make_result(scenario, timed_report(scenario), std::nullopt);
   ASSERT_TRUE(result.passed) << result.failed_checks.front();
   EXPECT_EQ(metric(result, "streamed.forward_ms"), 114.5);  // the slowest rank
   EXPECT_NEAR(metric(result, "streamed.slowdown_percent"), 12 / 102.5 * 100, 1e-9);
@@ -178,8 +100,8 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
 }
 
 TEST(ThroughputMetrics, LinkThatSlowsDown_IsTheLimitOfTheRoundsThatSawIt) {
-  const Scenario scenario = scenario_from(document());
-  auto report = report_of(scenario);
+  const Scenario scenario = scenario_from(timed_document());
+  auto report = timed_report(scenario);
   for (auto& rank : report.ranks) {
     engine::ThroughputReport changed = *rank.throughput;
     changed.calibration.link_bytes_per_s = {50e9, 50e9, 50e9, 50e9, 45e9, 45e9, 45e9};
@@ -192,8 +114,8 @@ TEST(ThroughputMetrics, LinkThatSlowsDown_IsTheLimitOfTheRoundsThatSawIt) {
 }
 
 TEST(ThroughputMetrics, RunThatWasNotCalibrated_HasNoLinkShare) {
-  const Scenario scenario = scenario_from(document());
-  auto report = report_of(scenario);
+  const Scenario scenario = scenario_from(timed_document());
+  auto report = timed_report(scenario);
   for (auto& rank : report.ranks) {
     engine::ThroughputReport changed = *rank.throughput;
     changed.calibration = {};
@@ -206,8 +128,8 @@ TEST(ThroughputMetrics, RunThatWasNotCalibrated_HasNoLinkShare) {
 }
 
 TEST(ThroughputMetrics, StagedArm_IsHeldAgainstTheBareLoopOfItsRun) {
-  const Scenario scenario = scenario_from(document());
-  auto report = bent(report_of(scenario), 0, 1, [](engine::ArmMeasurement& arm) {
+  const Scenario scenario = scenario_from(timed_document());
+  auto report = bent_arm(timed_report(scenario), 0, 1, [](engine::ArmMeasurement& arm) {
     arm.rank.effective.transfer = contracts::Transfer::kStaged;
   });
   engine::ThroughputReport calibrated = *report.ranks[0].throughput;
@@ -223,15 +145,16 @@ TEST(ThroughputMetrics, StagedArm_IsHeldAgainstTheBareLoopOfItsRun) {
 }
 
 TEST(ThroughputChecks, OtherBytesOrLedgers_FallShortAndLeaveNoFigures) {
-  const Scenario scenario = scenario_from(document());
+  const Scenario scenario = scenario_from(timed_document());
   for (const bool bytes : {true, false}) {
-    const auto report = bent(report_of(scenario), 1, 1, [bytes](engine::ArmMeasurement& arm) {
-      if (bytes) {
-        arm.different_forwards = 1;
-      } else {
-        arm.rank.traffic.h2d_bytes = 1;
-      }
-    });
+    const auto report =
+        bent_arm(timed_report(scenario), 1, 1, [bytes](engine::ArmMeasurement& arm) {
+          if (bytes) {
+            arm.different_forwards = 1;
+          } else {
+            arm.rank.traffic.h2d_bytes = 1;
+          }
+        });
     std::vector<TraceFile> traces;
     const auto result = make_result(scenario, report, std::nullopt, &traces);
     EXPECT_TRUE(traces.empty());
@@ -244,13 +167,13 @@ TEST(ThroughputChecks, OtherBytesOrLedgers_FallShortAndLeaveNoFigures) {
 }
 
 TEST(ThroughputChecks, ForwardBelowItsLinkLimit_IsAFinding) {
-  const Scenario scenario = scenario_from(document());
+  const Scenario scenario = scenario_from(timed_document());
   // 100 ms is the limit; on both ranks the forwards take `ms`.
   const auto judged = [&](double ms) {
-    auto report = report_of(scenario);
+    auto report = timed_report(scenario);
     for (const std::size_t rank : {0U, 1U}) {
-      report = bent(std::move(report), rank, 1,
-                    [ms](engine::ArmMeasurement& arm) { arm.forward_ms.assign(6, {ms}); });
+      report = bent_arm(std::move(report), rank, 1,
+                        [ms](engine::ArmMeasurement& arm) { arm.forward_ms.assign(6, {ms}); });
     }
     return make_result(scenario, report, std::nullopt);
   };
@@ -265,20 +188,20 @@ TEST(ThroughputChecks, ForwardBelowItsLinkLimit_IsAFinding) {
 }
 
 TEST(Measure, FigureAboveItsReference_IsToldInDigitsThatMeanSomething) {
-  Json measured = document();
+  Json measured = timed_document();
   measured["measure"] = {{{"metric", "streamed.slowdown_percent"}, {"reference", 1}, {"upper", 0}}};
   const Scenario scenario = scenario_from(measured);
-  const auto result = make_result(scenario, report_of(scenario), std::nullopt);
+  const auto result = make_result(scenario, timed_report(scenario), std::nullopt);
   ASSERT_EQ(result.failed_checks.size(), 1U);
   EXPECT_EQ(result.failed_checks[0],
             "streamed.slowdown_percent is 11.7073 %, above what the reference 1 allows");
 }
 
 TEST(Measure, WithinLimit_HoldsAgainstTheRunsOwnLimit) {
-  Json limited = document();
+  Json limited = timed_document();
   limited["measure"] = {{{"metric", "streamed.forward_ms"}, {"within_limit", true}}};
   const Scenario slow = scenario_from(limited);
-  const auto above = make_result(slow, report_of(slow), std::nullopt);
+  const auto above = make_result(slow, timed_report(slow), std::nullopt);
   ASSERT_EQ(above.failed_checks.size(), 1U);
   EXPECT_NE(
       above.failed_checks[0].find("streamed.forward_ms is 114.5 ms, above its limit of 102.5"),
@@ -287,10 +210,10 @@ TEST(Measure, WithinLimit_HoldsAgainstTheRunsOwnLimit) {
   EXPECT_FALSE(above.metrics.empty()) << "a sane run's figures are recorded";
   limited["measure"][0]["metric"] = "resident.forward_ms";
   const Scenario equal = scenario_from(limited);
-  EXPECT_TRUE(make_result(equal, report_of(equal), std::nullopt).passed);
+  EXPECT_TRUE(make_result(equal, timed_report(equal), std::nullopt).passed);
   limited["measure"][0]["metric"] = "streamed.forward_p99_ms";
   const Scenario unlimited = scenario_from(limited);
-  EXPECT_EQ(make_result(unlimited, report_of(unlimited), std::nullopt).failed_checks.at(0),
+  EXPECT_EQ(make_result(unlimited, timed_report(unlimited), std::nullopt).failed_checks.at(0),
             "streamed.forward_p99_ms has no limit in this run");
   limited["measure"][0]["reference"] = 1;
   EXPECT_EQ(refusal_of(limited).code, codes::kInvalidValue);
@@ -299,7 +222,7 @@ TEST(Measure, WithinLimit_HoldsAgainstTheRunsOwnLimit) {
 }
 
 TEST(Plan, AbsentGpus_AreSkippedWithTheReason) {
-  Json wanting = document();
+  Json wanting = timed_document();
   wanting["platform"]["device"] = "cuda";
   const std::vector<Scenario> scenarios = {scenario_from(wanting)};
   EXPECT_EQ(plan_sweep(scenarios, 2).skipped.at(0).reason, "needs a GPU; this build has no CUDA");
@@ -314,21 +237,9 @@ TEST(Plan, AbsentGpus_AreSkippedWithTheReason) {
   EXPECT_EQ(plan_sweep({scenario_from(wanting)}, 3, one).steps.size(), 1U);
 }
 
-TEST(ThroughputReport, TableAndChart_ShowTheArms) {
-  const Scenario scenario = scenario_from(document());
-  Results results;
-  results.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
-  const std::string text = to_markdown(make_report(results));
-  EXPECT_NE(text.find("## Throughput"), std::string::npos);
-  EXPECT_NE(text.find("| streamed | 114.50 |"), std::string::npos) << text;
-  EXPECT_NE(text.find("## Forward: timed"), std::string::npos);
-  EXPECT_NE(text.find("114.50 ms"), std::string::npos);
-  EXPECT_NE(text.find("`ARM.link_share_percent`"), std::string::npos);
-}
-
 TEST(ThroughputResults, File_KeepsRoundsAndTracesStandBeside) {
-  const Scenario scenario = scenario_from(document());
-  const auto report = report_of(scenario);
+  const Scenario scenario = scenario_from(timed_document());
+  const auto report = timed_report(scenario);
   Results results;
   std::vector<TraceFile> traces;
   results.scenarios = {make_result(scenario, report, std::nullopt, &traces)};
@@ -343,12 +254,12 @@ TEST(ThroughputResults, File_KeepsRoundsAndTracesStandBeside) {
 }
 
 TEST(Compare, TwoRuns_ShowDifferenceIntervalAndNoise) {
-  const Scenario scenario = scenario_from(document());
+  const Scenario scenario = scenario_from(timed_document());
   Results a;
-  a.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
-  engine::RunReport slower = report_of(scenario);
+  a.scenarios = {make_result(scenario, timed_report(scenario), std::nullopt)};
+  engine::RunReport slower = timed_report(scenario);
   for (const std::size_t rank : {0U, 1U}) {
-    slower = bent(std::move(slower), rank, 1, [](engine::ArmMeasurement& arm) {
+    slower = bent_arm(std::move(slower), rank, 1, [](engine::ArmMeasurement& arm) {
       for (auto& round : arm.forward_ms) {
         round[0] += 3;
       }
@@ -374,9 +285,9 @@ TEST(Compare, TwoRuns_ShowDifferenceIntervalAndNoise) {
 }
 
 TEST(Compare, OtherGatherOrFigures_AreRemarked) {
-  const Scenario scenario = scenario_from(document());
+  const Scenario scenario = scenario_from(timed_document());
   Results a;
-  a.scenarios = {make_result(scenario, report_of(scenario), std::nullopt)};
+  a.scenarios = {make_result(scenario, timed_report(scenario), std::nullopt)};
   Results b = a;
   b.scenarios[0].gather = "nccl";
   b.scenarios[0].output_digest = "other";
