@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "base/codes.h"
 #include "comm/forwarding_communicator.h"
@@ -308,6 +310,25 @@ TEST(ThroughputRun, ArmsThatRulesRefuse_AreNamed) {
   EXPECT_NE(report.message.find("rank_local"), std::string::npos) << report.message;
   request.throughput->arms.clear();
   EXPECT_EQ(refuse_arms(request).front().code, codes::kInvalidValue);
+}
+
+TEST(ThroughputRun, Budgets_AreRefusedBeforeAnythingStarts) {
+  using Budget = std::optional<std::uint64_t>;
+  const std::vector<std::pair<Budget PlatformSpec::*, std::string>> budgets = {
+      {&PlatformSpec::device_budget_bytes, "platform.device_budget_bytes"},
+      {&PlatformSpec::pinned_budget_bytes, "platform.pinned_budget_bytes"}};
+  for (const auto& [budget, field] : budgets) {
+    auto request = throughput_request(1);
+    request.model.checkpoint = "nothing is read";
+    request.platform.*budget = std::uint64_t{1} << 40;
+    const auto report = run_on_threads(1, request).front();
+    EXPECT_EQ(report.outcome, Outcome::kRejected);
+    EXPECT_EQ(report.code, codes::kInvalidValue);
+    ASSERT_EQ(report.violations.size(), 1U) << field;
+    EXPECT_EQ(report.violations[0].where, field);
+    EXPECT_NE(report.violations[0].action.find("leave " + field + " out"), std::string::npos)
+        << report.violations[0].action;
+  }
 }
 
 TEST(ThroughputJson, Report_SurvivesTheRoundTrip) {
