@@ -1,8 +1,9 @@
 // Owns: NcclWorld, a World whose communicators are NCCL's; everything else, the bootstrap too, goes
 // through the world below (MPI).
 // Must not own: the device, streams, control groups. Threading: launching thread.
-// One launching thread a device issues all collectives in the same order on all ranks, and
-// communicators get bounded CTAs, so that kernels of several communicators are resident together.
+// One launching thread a device issues all collectives in the same order on all ranks. Kernels of
+// several communicators are resident together where NcclShape bounds their CTAs (a scenario's
+// platform.nccl_max_ctas); by default NCCL chooses, and nothing here says that they fit.
 #pragma once
 
 #include "comm/forwarding_world.h"
