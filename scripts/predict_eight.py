@@ -87,8 +87,8 @@ def calibrations(program):
         0.067, "this program on 2 H200s: GEMMs lose 0.11 ms beside a gather of 1.59 ms (-0.3 to "
                "3.0 over eight repeats); a bare loop of pulls: 0.40")
     engines["host"]["gather_ns"] = extrapolated(
-        28e3, "ten calls of the driver, two meetings and eight copies, at 2.8 us each: six were "
-              "16.6 us over 2 GPUs, this program")
+        8.4e3, "three calls of the driver, two meetings and the launch of eight copies, at 2.8 us "
+               "each, as calls took over 2 GPUs; 1.6 us the launch on one (benchmark gather_copies)")
     return {"nccl": nccl, "copy_engine": engines}
 
 

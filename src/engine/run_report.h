@@ -103,7 +103,7 @@ struct OwnedBytes {
   std::uint64_t device_peak = 0;
   std::uint64_t device_in_host = 0;      // device memory that is this process's own: of a CPU
   std::uint64_t device_limit = 0;        // what invariant I4 allows
-  std::uint64_t host_private_limit = 0;  // host store bytes that the mode promises (memory plan)
+  std::uint64_t host_private_limit = 0;  // what the mode promises, staging and components too
   // Of the device bytes: components beside the DiTs. Peaks of purposes are added up, so one that
   // is never there together with leading blocks counts beside them all the same, in the limit too.
   std::uint64_t component_now = 0;

@@ -1,7 +1,6 @@
 // Owns: CopyGraphs, the copies of a gather as one launch: a graph whose copies follow one another,
 // made in set-up. A launch takes the host as long for eight copies as for two, and less than one
-// plain copy (benchmarks/gather_copies.cpp). Side by side, instead of one behind the other, copies
-// slow the link's own.
+// plain copy (benchmarks/gather_copies.cpp).
 // Must not own: the memory, who may touch it when, how many graphs there may be
 // (copy_engine_communicator). Threading: launching thread.
 #pragma once
