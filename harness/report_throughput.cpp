@@ -38,6 +38,16 @@ Cell number(const Metric* metric, int decimals, std::string_view unit = "") {
   return {fmt::format("{:.{}f}{}", metric->value, decimals, unit), Tone::kPlain};
 }
 
+// The host's calls of the driver, and in brackets what the same calls take back to back.
+Cell dispatch_cell(const ArmOf& arm) {
+  const Metric* value = arm.metric("dispatch_p50_us");
+  Cell cell = number(value, 1);
+  if (value != nullptr && value->limit) {
+    cell.text += fmt::format(" ({:.1f})", *value->limit);
+  }
+  return cell;
+}
+
 Cell slowdown_cell(const ArmOf& arm) {
   const Metric* value = arm.metric("slowdown_percent");
   const Metric* low = arm.metric("slowdown_low_percent");
@@ -76,7 +86,7 @@ TableRow arm_row(const ArmOf& arm) {
                     slowdown_cell(arm),
                     allowed_cell(arm),
                     number(arm.metric("exposed_p50_us"), 1),
-                    number(arm.metric("dispatch_p50_us"), 1),
+                    dispatch_cell(arm),
                     number(arm.metric("pinned_per_weight"), 3),
                     number(arm.metric("power_w"), 0),
                     prediction_cell(arm),
@@ -175,7 +185,7 @@ Table throughput_table(const Results& results) {
                           {"slowdown", ColumnKind::kNumber},
                           {"allowed", ColumnKind::kNumber},
                           {"exposed p50, us", ColumnKind::kNumber},
-                          {"host adds p50, us", ColumnKind::kNumber},
+                          {"host adds p50 (bare calls), us", ColumnKind::kNumber},
                           {"pinned a weight byte", ColumnKind::kNumber},
                           {"power, W", ColumnKind::kNumber},
                           {"predicted, ms", ColumnKind::kNumber},

@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include "harness/block_limits.h"
+
 namespace dlo::harness {
 namespace {
 
@@ -39,18 +41,24 @@ constexpr std::array kArmDefinitions{
         "beaten is none."},
     MetricDefinition{"compute_p50_ms", "block compute", "ms",
                      "Device time of a block's compute, median over blocks and traced forwards, "
-                     "slowest rank."},
-    MetricDefinition{"h2d_p50_ms", "block H2D", "ms", "Device time of a block's copies, likewise."},
+                     "slowest rank. The limit is the baseline's."},
+    MetricDefinition{"h2d_p50_ms", "block H2D", "ms",
+                     "Device time of a block's copies, likewise. The limit is a block of the mean "
+                     "size at the best H2D rate of all ranks at once."},
     MetricDefinition{
         "gather_p50_ms", "block gather", "ms",
-        "Device time of a block's gathers, likewise; waiting for peers is part of it."},
+        "Device time of a block's gathers, likewise; waiting for peers is part of it. The limit is "
+        "such a block at the best AllGather rate."},
     MetricDefinition{"exposed_p50_us", "exposed, p50", "us",
                      "Time that the compute stream waits for a block's weights, likewise. Two time "
                      "marks with nothing between them show 1 to 3 us on CUDA."},
     MetricDefinition{"exposed_p99_us", "exposed, p99", "us", "The same, 99th percentile."},
     MetricDefinition{"dispatch_p50_us", "host time added", "us",
                      "Host time that offloading adds to a block: before_block and after_block, "
-                     "median, slowest rank."},
+                     "median, slowest rank. The limit is what the calls take with nothing between "
+                     "them: events, copies and gathers of a block at the calibration's event_ns, "
+                     "copy_ns and gather_ns. Between the launches of a block's compute they find "
+                     "the processor's caches full of other things."},
     MetricDefinition{"dispatch_p99_us", "host time added, p99", "us", "The same, 99th percentile."},
     MetricDefinition{"launch_p50_us", "host launch", "us",
                      "Host time of launching a block's compute, likewise."},
@@ -201,20 +209,33 @@ void add_packing(const ArmSummary& arm, ArmMetrics& metrics) {
   }
 }
 
-void add_blocks(const ArmSummary& arm, ArmMetrics& metrics) {
+std::optional<double> compute_p50_ms(const ArmSummary& arm) {
+  return largest(arm, [](const ArmMeasurement& rank) {
+    return rank.blocks ? std::optional(rank.blocks->compute_ms.p50) : std::nullopt;
+  });
+}
+
+void add_blocks(const ArmSummary& arm, const ThroughputSummary& summary, ArmMetrics& metrics) {
   using Summary = telemetry::BlockTimingSummary;
-  metrics.add_traced("compute_p50_ms", [](const Summary& s) { return s.compute_ms.p50; });
+  const auto& baseline = summary.arms.front();
+  const auto limits = block_limits(*arm.ranks.front(), *summary.calibration);
+  metrics.add_traced(
+      "compute_p50_ms", [](const Summary& s) { return s.compute_ms.p50; },
+      &arm == &baseline ? std::nullopt : compute_p50_ms(baseline));
   if (arm.effective().transfer != contracts::Transfer::kResident) {
     const auto exposed = [](double telemetry::Percentiles::*field) {
       return [field](const Summary& s) {
         return s.exposed_us ? std::optional((*s.exposed_us).*field) : std::nullopt;
       };
     };
-    metrics.add_traced("h2d_p50_ms", [](const Summary& s) { return s.h2d_ms.p50; });
-    metrics.add_traced("gather_p50_ms", [](const Summary& s) { return s.gather_ms.p50; });
+    metrics.add_traced(
+        "h2d_p50_ms", [](const Summary& s) { return s.h2d_ms.p50; }, limits.h2d_ms);
+    metrics.add_traced(
+        "gather_p50_ms", [](const Summary& s) { return s.gather_ms.p50; }, limits.gather_ms);
     metrics.add_traced("exposed_p50_us", exposed(&telemetry::Percentiles::p50));
     metrics.add_traced("exposed_p99_us", exposed(&telemetry::Percentiles::p99));
-    metrics.add_traced("dispatch_p50_us", [](const Summary& s) { return s.dispatch_us.p50; });
+    metrics.add_traced(
+        "dispatch_p50_us", [](const Summary& s) { return s.dispatch_us.p50; }, limits.dispatch_us);
     metrics.add_traced("dispatch_p99_us", [](const Summary& s) { return s.dispatch_us.p99; });
   }
   metrics.add_traced("launch_p50_us", [](const Summary& s) { return s.launch_us.p50; });
@@ -313,7 +334,7 @@ std::vector<Metric> throughput_metrics(const ThroughputSummary& summary) {
     ArmMetrics list(arm, metrics);
     add_forward(arm, baseline_ms, list);
     add_packing(arm, list);
-    add_blocks(arm, list);
+    add_blocks(arm, summary, list);
     add_memory(arm, list);
     add_power(arm, list);
     add_prediction(arm, list);

@@ -47,6 +47,23 @@ TEST(ThroughputReport, TableAndChart_ShowTheArms) {
   EXPECT_NE(text.find("`ARM.link_share_percent`"), std::string::npos);
 }
 
+TEST(ThroughputReport, HostTime_StandsBesideWhatTheCallsTakeAlone) {
+  const Scenario scenario = scenario_from(timed_document());
+  auto report = timed_report(scenario);
+  auto changed = *report.ranks[0].throughput;
+  for (const auto& figure : {engine::CalibrationFigure{"event_ns", "ns", 250, 250, 250, 8},
+                             engine::CalibrationFigure{"copy_ns", "ns", 2000, 2000, 2000, 8},
+                             engine::CalibrationFigure{"gather_ns", "ns", 3500, 3500, 3500, 8}}) {
+    changed.calibration.figures.push_back(figure);
+  }
+  changed.arms[1].blocks->h2d_calls = 3;  // of three blocks
+  report.ranks[0].throughput = std::make_shared<engine::ThroughputReport>(changed);
+  Results results;
+  results.scenarios = {make_result(scenario, report, std::nullopt)};
+  const std::string text = to_markdown(make_report(results));
+  EXPECT_NE(text.find("| 5.0 (7.5) |"), std::string::npos) << text;
+}
+
 TEST(ThroughputReport, AbsentCounters_AreNamedOnceUnderTheTable) {
   const auto whole = timed_report(scenario_from(timed_document()));
   const std::array<std::size_t, 2> all{0, 1};

@@ -93,6 +93,11 @@ TEST(ThroughputMetrics, Figures_ComeWithTheLimitsOfTheirRun) {
     if (row.name == "streamed.slowdown_percent") {
       EXPECT_NEAR(*row.limit, (3 * 0.5 / 102.5 + 0.002) * 100, 1e-9);
     }
+    if (row.name == "streamed.h2d_p50_ms") {
+      EXPECT_NEAR(*row.limit, 5e9 / 3 / 50e9 * 1e3, 1e-9) << "of three blocks, at the best rate";
+    }
+    EXPECT_EQ(row.name == "streamed.compute_p50_ms" && !row.limit, false) << "the baseline's";
+    EXPECT_EQ(row.name == "resident.compute_p50_ms" && row.limit, false) << "it is the baseline";
     if (row.name == "streamed.power_w") {
       EXPECT_EQ(*row.limit, 710) << "of the rank that takes most";
     }
