@@ -1,5 +1,5 @@
 # Finds every library but libtorch. Targets to link:
-#   nlohmann_json::nlohmann_json  CLI11::CLI11  spdlog::spdlog  fmt::fmt  OpenSSL::Crypto
+#   nlohmann_json::nlohmann_json  CLI11::CLI11  dlo::spdlog  dlo::fmt  OpenSSL::Crypto
 #   valijson  Threads::Threads  MPI::MPI_CXX (with DLO_WITH_MPI)
 #   CUDA::cudart  dlo::nccl (with DLO_WITH_CUDA)
 #   GTest::gtest  GTest::gtest_main  rapidcheck  rapidcheck_gtest (with DLO_BUILD_TESTS)
@@ -11,6 +11,22 @@ find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(valijson REQUIRED)
+
+# Programs of a CUDA build travel to machines that have neither, and Debian has no archives of them:
+# there their code is compiled in.
+add_library(dlo_fmt INTERFACE)
+add_library(dlo::fmt ALIAS dlo_fmt)
+add_library(dlo_spdlog INTERFACE)
+add_library(dlo::spdlog ALIAS dlo_spdlog)
+if(DLO_WITH_CUDA)
+  target_link_libraries(dlo_fmt INTERFACE fmt::fmt-header-only)
+  target_link_libraries(dlo_spdlog INTERFACE spdlog::spdlog_header_only)
+  # spdlog's target names libfmt all the same.
+  target_link_options(dlo_spdlog INTERFACE -Wl,--as-needed)
+else()
+  target_link_libraries(dlo_fmt INTERFACE fmt::fmt)
+  target_link_libraries(dlo_spdlog INTERFACE spdlog::spdlog)
+endif()
 
 if(DLO_WITH_MPI)
   set(MPI_CXX_SKIP_MPICXX ON)

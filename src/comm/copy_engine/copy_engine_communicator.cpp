@@ -26,7 +26,7 @@ struct InputRow {
 
 // Past so many places chunks are small, and a launch saved is nothing beside what they cost: these
 // are plain copies.
-constexpr std::size_t kMostGraphs = 4096;
+constexpr std::size_t kMostGraphs = 1024;
 
 // Far ahead of every operation, and behind none of them cyclically.
 constexpr std::uint32_t kReleaseAhead = 1U << 30U;

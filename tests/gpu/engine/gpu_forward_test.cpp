@@ -2,16 +2,15 @@
 // for the device, and one imposed limit holds for the platform's and for torch's memory, by name,
 // with the next run unharmed. Method: the diffusers-written wan_tiny checkpoint, one rank.
 // Run from the top folder of the repository.
-#include <c10/cuda/CUDAFunctions.h>
 #include <gtest/gtest.h>
 
 #include "base/codes.h"
 #include "comm/threads/thread_world.h"
 #include "engine/model_runner.h"
 #include "platform/cuda/cuda_inventory.h"
-#include "platform/forwarding_device.h"
 #include "platform/posix/posix_file_system.h"
 #include "platform/posix/steady_clock.h"
+#include "tests/support/strict_device.h"
 #include "tests/support/tiny_run.h"
 
 namespace dlo::engine {
@@ -43,28 +42,6 @@ RunReport run_alone(const RunRequest& request, const Decorate& decorate = {}) {
   return run(environment, request);
 }
 
-void set_strictness(c10::cuda::SyncDebugMode mode) {
-  c10::cuda::warning_state().set_sync_debug_mode(mode);
-}
-
-// From the second forward on torch throws where it would wait for the device.
-class StrictDevice final : public platform::ForwardingDevice {
- public:
-  using ForwardingDevice::ForwardingDevice;
-  ~StrictDevice() override { set_strictness(c10::cuda::SyncDebugMode::L_DISABLED); }
-
-  void launch(platform::StreamKind stream, platform::StreamTask task,
-              const platform::OpLabel& label) override {
-    if (label.site == platform::Site::kCompute && label.block == 0 && ++forwards_ == 2) {
-      set_strictness(c10::cuda::SyncDebugMode::L_ERROR);
-    }
-    ForwardingDevice::launch(stream, std::move(task), label);
-  }
-
- private:
-  int forwards_ = 0;
-};
-
 class GpuForward : public testing::Test {
  protected:
   void SetUp() override {
@@ -93,8 +70,9 @@ TEST_F(GpuForward, RankLocalAndStaged_GiveTheResidentBytes) {
 TEST_F(GpuForward, LaterForwards_NeverWaitForTheDevice) {
   for (const auto& request :
        {tiny_request(false), tiny_request(true), tiny_request(true, /*mapped=*/true)}) {
-    const auto report = run_alone(
-        request, [](auto device) { return std::make_unique<StrictDevice>(std::move(device)); });
+    const auto report = run_alone(request, [](auto device) {
+      return std::make_unique<test_support::StrictDevice>(std::move(device));
+    });
     EXPECT_EQ(report.outcome, Outcome::kRuns) << report.message;
   }
 }

@@ -25,6 +25,7 @@
 #include "tests/support/mutant_device.h"
 #include "tests/support/poison_device.h"
 #include "tests/support/protocol_guards.h"
+#include "tests/support/strict_device.h"
 
 namespace dlo::test {
 namespace {
@@ -146,6 +147,14 @@ class GpuMutants : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Gather, GpuMutants, testing::Values(kNccl, kCopyEngine),
                          [](const auto& gather) { return std::string(gather.param); });
+
+// By AllGather too; gpu_forward_test has the modes of one rank.
+TEST_P(GpuMutants, NoMutation_NeverWaitsForTheDevice) {
+  EXPECT_EQ(fallen_short([](auto device) {
+              return std::make_unique<test_support::StrictDevice>(std::move(device));
+            }),
+            0U);
+}
 
 TEST_P(GpuMutants, NoMutation_PassesUnderEveryDelay) {
   for (const auto stream : platform::kAllStreams) {
