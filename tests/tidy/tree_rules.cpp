@@ -219,8 +219,8 @@ Violations check_setup_libraries(const SourceTree& tree) {
   static const std::map<std::string, std::string, std::less<>> target_of{
       {"nlohmann-json3-dev", "nlohmann_json::nlohmann_json"},
       {"libcli11-dev", "CLI11::CLI11"},
-      {"libspdlog-dev", "spdlog::spdlog"},
-      {"libfmt-dev", "fmt::fmt"},
+      {"libspdlog-dev", "dlo::spdlog"},
+      {"libfmt-dev", "dlo::fmt"},
       {"libssl-dev", "OpenSSL::Crypto"},
       {"libvalijson-dev", "valijson"},
       {"libgtest-dev", "GTest::gtest"},

@@ -49,7 +49,7 @@ TEST(Scenarios, BrokenJson_Fires) {
 }
 
 TEST(SetupLibraries, UnlinkedOrUnknown_Fires) {
-  const std::string link = "target_link_libraries(x PRIVATE fmt::fmt)";
+  const std::string link = "target_link_libraries(x PRIVATE dlo::fmt)";
   EXPECT_EQ(check_setup_libraries(SourceTree({{"scripts/setup", "libraries=(libfmt-dev)"},
                                               {"src/CMakeLists.txt", ""}}))
                 .size(),
