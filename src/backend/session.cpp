@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "backend/stream_rest.h"
 #include "base/codes.h"
 #include "hot_path/all_gather_transfer.h"
 #include "hot_path/rank_local_transfer.h"
@@ -12,13 +13,8 @@
 
 namespace dlo::backend {
 
-using platform::OpLabel;
-using platform::Site;
-using platform::StreamKind;
-
 namespace {
 
-constexpr Nanoseconds kDrainPoll = kMillisecond;
 constexpr std::size_t kStepsReserved = 16;  // more than a life cycle has: disable() never grows it
 
 bool wants_group(const config::OffloadConfig& config) {
@@ -269,29 +265,16 @@ Status Session::retire() {
 
 bool Session::drain() {
   auto& device = request_.device;
-  // A gather whose peer is gone does not end by itself on every platform, and what a peer's stream
-  // had queued may undo an abort.
+  // A gather whose peer is gone does not end by itself on every platform.
   const auto end_gathers = [this, &device] {
     if (request_.weight_communicator != nullptr &&
         (device.failure().has_value() || request_.context.failure_signal->poll().has_value())) {
       request_.weight_communicator->abort();
     }
   };
-  end_gathers();
-  for (std::size_t s = 0; s < drained_.size(); ++s) {
-    device.record(drained_[s], platform::kAllStreams[s], OpLabel{Site::kDrain, -1, -1, -1, -1});
-  }
   const auto bound = deadline();
-  for (const auto event : drained_) {
-    // Not wait_host(): it leaves at once when the device or a peer has failed, while operations
-    // that touch our buffers may still run.
-    while (!device.query(event)) {
-      end_gathers();
-      if (bound.expired(device.clock().now())) {
-        return false;
-      }
-      device.clock().sleep(kDrainPoll);
-    }
+  if (!await_rest(device, drained_, end_gathers, bound)) {
+    return false;
   }
   // A failed device drops queued packing, which leaves workers at what was begun.
   return packer_ == nullptr || (*packer_)->await_quiet(device.clock(), bound);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "backend/given_up_buffers.h"
+#include "backend/stream_rest.h"
 #include "base/codes.h"
 
 namespace dlo::engine {
@@ -18,8 +19,6 @@ namespace {
 
 // Not the hot path's sites: the ledger counts those.
 const OpLabel kLabel{.site = Site::kPlacement};
-
-constexpr Nanoseconds kRestPoll = kMillisecond;
 
 }  // namespace
 
@@ -155,27 +154,12 @@ Status CalibrationBench::finish() {
 
 // The buffers go next: nothing that is still queued may touch them.
 bool CalibrationBench::come_to_rest() {
-  auto& device = seams_.device;
   const auto end_gathers = [this] {
     if (seams_.weight_communicator != nullptr) {
       seams_.weight_communicator->abort();
     }
   };
-  end_gathers();
-  for (std::size_t i = 0; i < ends_.size(); ++i) {
-    device.record(ends_[i], platform::kAllStreams[i], kLabel);
-  }
-  const auto bound = deadline();
-  for (const auto end : ends_) {
-    while (!device.query(end)) {
-      end_gathers();  // a write that a peer's stream has queued may have undone the last
-      if (bound.expired(device.clock().now())) {
-        return false;
-      }
-      device.clock().sleep(kRestPoll);
-    }
-  }
-  return true;
+  return backend::await_rest(seams_.device, ends_, end_gathers, deadline());
 }
 
 Deadline CalibrationBench::deadline() const {

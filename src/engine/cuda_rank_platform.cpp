@@ -68,7 +68,7 @@ class CudaRankPlatform : public RankPlatform {
     if (copy_engines_) {
       return "copy_engine";
     }
-    return nccl_ ? "nccl" : "host_memory";
+    return nccl_ ? "nccl" : kGatherThroughHost;
   }
 
   [[nodiscard]] std::unique_ptr<comm::Communicator> reach(

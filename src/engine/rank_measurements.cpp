@@ -1,5 +1,6 @@
 #include "engine/rank_measurements.h"
 
+#include "engine/rank_platform.h"
 #include "telemetry/smaps_rollup.h"
 
 namespace dlo::engine {
@@ -64,7 +65,7 @@ void measure_traffic(const telemetry::CopyLedger& ledger, const backend::Offload
 }
 
 void allow_gather_staging(const backend::MemoryPlan& plan, RankReport& report) {
-  if (report.gather == "host_memory") {
+  if (report.gather == kGatherThroughHost) {
     report.owned.host_private_limit += (1 + report.weight_group.size()) * plan.input_slot_bytes;
   }
 }

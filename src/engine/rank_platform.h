@@ -16,6 +16,9 @@
 
 namespace dlo::engine {
 
+// Who gathers where NCCL was wanted and ranks share an accelerator.
+inline constexpr std::string_view kGatherThroughHost = "host_memory";
+
 class RankPlatform {
  public:
   virtual ~RankPlatform() = default;
@@ -29,8 +32,7 @@ class RankPlatform {
       FailureSignal& signal) = 0;
   // Of this rank's accelerator; empty where there is none. Takes up to milliseconds.
   [[nodiscard]] virtual DeviceCounters counters() const { return {}; }
-  // Who gathers: "nccl", "copy_engine", "host_memory" where ranks share an accelerator and NCCL
-  // was wanted; empty where there is none.
+  // Who gathers: "nccl", "copy_engine", kGatherThroughHost; empty where there is none.
   [[nodiscard]] virtual std::string_view gather() const { return ""; }
   // `communicator` of world() as the device can use it.
   [[nodiscard]] virtual std::unique_ptr<comm::Communicator> reach(
